@@ -1,0 +1,44 @@
+# Every target does its own set-up: a .venv in the checkout with the tested versions of requirements.lock.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: setup run test check bench e2e format lock clean
+.DEFAULT_GOAL := test
+
+setup: .venv/.ready ## create .venv with the locked versions and the kubesched command
+
+.venv/.ready: requirements.lock pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	touch $@
+
+run: setup ## start the embedded cluster with a demo
+	$(BIN)/kubesched up --demo web
+
+test: setup ## all tests that need no real cluster
+	$(BIN)/python -m pytest -m "not e2e"
+
+check: setup ## what CI runs: format, lint, types, import direction, tests with coverage
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/coverage run -m pytest -m "not e2e"
+	$(BIN)/coverage report --fail-under=80 --skip-covered --sort=cover
+
+format: setup
+	$(BIN)/ruff check --fix-only .
+	$(BIN)/ruff format .
+
+bench: setup ## benchmarks: throughput and cost per stage
+	$(BIN)/kubesched bench --config benchmarks
+
+e2e: setup ## against a real etcd and kube-apiserver
+	$(BIN)/python -m pytest -m e2e tests/e2e
+
+lock: setup ## write requirements.lock anew from what is installed
+	$(BIN)/python -m pip freeze --exclude-editable > requirements.lock
+
+clean:
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage build dist

@@ -1,0 +1,1 @@
+"""kubesched: kube-scheduler in Python."""

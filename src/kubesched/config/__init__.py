@@ -1,0 +1,1 @@
+"""KubeSchedulerConfiguration: model, loading, defaults, validation, feature gates, and the old Policy format."""

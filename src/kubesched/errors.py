@@ -1,0 +1,93 @@
+"""The whole error tree.
+
+    KubeschedError
+    ├── InvalidObjectError      an object (from the wire, a file or a caller) does not decode or makes no sense
+    ├── ConfigurationError      the configuration, a flag or a kubeconfig is wrong; carries every problem found
+    ├── IllegalTransitionError  a state machine (cache, queue) was asked for a step that its state does not allow
+    ├── PluginError             a plugin raised, or answered with the wrong type or shape
+    └── ClientError             talking to an API server failed
+        ├── ApiStatusError      the server answered with a Status other than success
+        └── TransportError      no answer: connection, TLS, time-out
+
+An error carries its facts as attributes and says them in one line. "Does not fit" is not an error: it is a value
+(`kubesched.framework.Status`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+class KubeschedError(Exception):
+    """Base of all errors that kubesched raises on purpose."""
+
+
+class InvalidObjectError(KubeschedError):
+    """An object does not decode or makes no sense; `path` names the field, e.g. `spec.containers[2].image`."""
+
+    def __init__(self, message: str, *, path: str = "", kind: str = "", name: str = "") -> None:
+        self.path = path
+        self.kind = kind
+        self.name = name
+        self.problem = message
+        subject = f"{kind} {name}".strip()
+        super().__init__(": ".join(part for part in (subject, path, message) if part))
+
+
+class ConfigurationError(KubeschedError):
+    """The configuration is wrong. `problems` holds every finding, each in one line with its field path."""
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("; ".join(self.problems))
+
+
+class IllegalTransitionError(KubeschedError):
+    """A state machine was asked for a step that its state does not allow."""
+
+    def __init__(self, action: str, subject: str, reason: str) -> None:
+        self.action = action
+        self.subject = subject
+        self.reason = reason
+        super().__init__(f"cannot {action} {subject}: {reason}")
+
+
+class PluginError(KubeschedError):
+    """A plugin raised or broke its contract; the cause, where there is one, is chained."""
+
+    def __init__(self, plugin: str, extension_point: str, problem: str) -> None:
+        self.plugin = plugin
+        self.extension_point = extension_point
+        self.problem = problem
+        super().__init__(f"plugin {plugin} at {extension_point}: {problem}")
+
+
+class ClientError(KubeschedError):
+    """Talking to an API server failed."""
+
+
+class ApiStatusError(ClientError):
+    """The server answered with a Status other than success."""
+
+    def __init__(
+        self,
+        code: int,
+        reason: str,
+        message: str,
+        *,
+        method: str = "",
+        url: str = "",
+        retry_after: float | None = None,
+    ) -> None:
+        self.code = code
+        self.reason = reason
+        self.server_message = message
+        self.method = method
+        self.url = url
+        self.retry_after = retry_after
+        where = f"{method} {url}: ".lstrip() if method or url else ""
+        super().__init__(f"{where}{code} {reason}: {message}" if message else f"{where}{code} {reason}")
+
+
+class TransportError(ClientError):
+    """No answer from the server: connection refused or broken, TLS, or a time-out."""

@@ -1,0 +1,1 @@
+"""The contract that plugins are written against."""

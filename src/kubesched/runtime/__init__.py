@@ -1,0 +1,1 @@
+"""A profile's plugins in order, and the calling of an extension point (timed, guarded)."""

@@ -1,0 +1,1 @@
+"""The scheduler's own HTTPS endpoints: health, metrics, configz, statusz, flagz, debug."""

@@ -1,0 +1,1 @@
+"""What the scheduler knows: cache, snapshot and scheduling queue."""

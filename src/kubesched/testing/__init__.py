@@ -1,0 +1,1 @@
+"""Builders and fakes for tests of plugins and of kubesched itself. Public."""
