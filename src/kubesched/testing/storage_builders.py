@@ -36,11 +36,7 @@ def make_pv(
     `node_affinity` is a node selector: the nodes from which the volume can be reached.
     """
     namespace, _, claim_name = claim.rpartition("/")
-    reference = {
-        "namespace": namespace or "default",
-        "name": claim_name,
-        "uid": f"{namespace or 'default'}/{claim_name}",
-    }
+    reference = {"namespace": namespace, "name": claim_name, "uid": claim}
     volume = {
         "metadata": {"name": name, "uid": name, "labels": dict(labels or {}), "annotations": dict(annotations or {})},
         "spec": {
