@@ -48,10 +48,10 @@ class Quantity:
         self._format = number_format
         self._text = text
 
-    @classmethod
-    def parse(cls, source: str | int | float) -> Quantity:
+    @staticmethod
+    def parse(source: str | int | float) -> Quantity:
         """The quantity written as `source` ("100m", "1.5Gi", "1e3", 2). ValueError with Kubernetes' message if none."""
-        return _parse(source if isinstance(source, str) else str(source))
+        return _parse(source if type(source) is str else str(source))
 
     @classmethod
     def of(cls, value: int, number_format: Format = "DecimalSI") -> Quantity:

@@ -6,6 +6,7 @@ import json
 from datetime import UTC, datetime
 from typing import Any
 
+import msgspec
 import pytest
 
 from kubesched.errors import InvalidObjectError
@@ -16,6 +17,7 @@ from kubesched.objects import (
     LeaseSpec,
     MicroTime,
     Node,
+    ObjectList,
     Pod,
     Quantity,
     ResourceSlice,
@@ -193,3 +195,13 @@ def test_objects_are_frozen_and_keyword_only() -> None:
         node.spec = node.spec  # type: ignore[misc]  # the assignment is what is tested
     with pytest.raises(TypeError):
         Node(node.metadata)  # type: ignore[call-arg]  # so is the positional argument
+
+
+def test_lists_decode_with_their_metadata() -> None:
+    """The resource version is where a watch continues; items may be left raw, to be decoded one by one."""
+    text = json.dumps({"metadata": {"resourceVersion": "7", "continue": "next"}, "items": [POD, {"spec": []}]})
+    raw = decode(text, ObjectList[msgspec.Raw])
+    assert (raw.metadata.resource_version, raw.metadata.continue_) == ("7", "next")
+    assert decode(bytes(raw.items[0]), Pod) == convert(POD, Pod)
+    with pytest.raises(InvalidObjectError, match=r"^items\[1\]\.spec: Expected"):
+        decode(text, ObjectList[Pod])

@@ -170,6 +170,14 @@ def test_defaults_of_pods_on_nodes(pod: Any, usage: PodUsage) -> None:
     assert scheduled_usage(pod) == usage
 
 
+def test_defaults_replace_what_an_infeasible_resize_leaves_open() -> None:
+    """Then the container's status counts, and its status may say nothing of memory."""
+    status = {"name": "c", "allocatedResources": {"cpu": "1"}, "resources": {"requests": {"cpu": "1"}}}
+    pending = {"type": "PodResizePending", "reason": "Infeasible"}
+    pod = make_pod(cpu="2", memory="1Mi", node="n", status={"containerStatuses": [status], "conditions": [pending]})
+    assert scheduled_usage(pod) == PodUsage(requests={"cpu": 1000}, non_zero_cpu=1000, non_zero_memory=200 * MI)
+
+
 def test_scores_of_the_incoming_pod() -> None:
     """NodeResourcesFit scores container sums with defaults; balanced allocation scores true requests."""
     pod = make_pod(cpu="1", spec={"resources": {"requests": {"cpu": "4"}}})
