@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from kubesched.telemetry.component_metrics import register_process_metrics
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
+from kubesched.telemetry.component_metrics import register_process_metrics
 from kubesched.telemetry.instruments import Counter, Gauge, Histogram
 from kubesched.telemetry.metrics import SchedulerMetrics
 
