@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -150,7 +151,9 @@ async def _call(
     incoming: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def receive() -> Message:
-        return incoming.pop() if incoming else {"type": "http.disconnect"}
+        if not incoming:
+            await asyncio.Event().wait()  # the client stays
+        return incoming.pop()
 
     async def send(message: Message) -> None:
         sent.append(message)
