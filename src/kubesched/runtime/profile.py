@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
 from kubesched.config.model import ExtensionPoint, KubeSchedulerProfile
@@ -20,6 +20,7 @@ from kubesched.framework import (
     NominatingMode,
     PermitPlugin,
     Plugin,
+    PluginFactory,
     PodInfo,
     PostBindPlugin,
     PostFilterPlugin,
@@ -37,6 +38,7 @@ from kubesched.framework import (
 from kubesched.objects import Pod
 from kubesched.runtime.handle import ProfileHandle, Surroundings
 from kubesched.runtime.observer import PluginObserver, SilentObserver
+from kubesched.telemetry.logging import log
 
 P = TypeVar("P", bound=Plugin)
 Registry = Mapping[str, type[Plugin]]
@@ -219,3 +221,42 @@ class Profile:
         except Exception as error:
             return _broken(plugin, point, error)
         return status if status.is_success or status.is_skip else _explained(plugin, point, status)
+
+    @staticmethod
+    def _broken_undo(plugin: Plugin, error: Exception) -> None:
+        log.error("Plugin failed where it must not", error, plugin=plugin.name)
+
+
+def _points_of(registry: Registry) -> Callable[[str], Collection[ExtensionPoint] | None]:
+    def points(name: str) -> Collection[ExtensionPoint] | None:
+        plugin = registry.get(name)
+        return None if plugin is None else [ExtensionPoint(point) for point in points_served(plugin)]
+
+    return points
+
+
+def _build(name: str, registry: Registry, config: KubeSchedulerProfile, handle: ProfileHandle) -> Plugin:
+    factory = cast("PluginFactory", registry[name])
+    try:
+        return factory(config.args_of(name), handle)
+    except ConfigurationError:
+        raise
+    except Exception as error:
+        problem = f"initializing plugin {name}: {type(error).__name__}: {error}"
+        raise ConfigurationError([problem]) from error
+
+
+def _explained(plugin: Plugin, point: str, status: Status) -> Status:
+    """A rejection with its plugin named; an error in the words of the framework."""
+    if status.is_rejection:
+        return status.by(plugin.name)
+    message = f'running {point} plugin "{plugin.name}": {status.message}'
+    return Status(Code.ERROR, (message,), plugin.name, status.error)
+
+
+def _broken(plugin: Plugin, point: str, error: Exception) -> Status:
+    """A plugin that raised: an error of this pod's attempt."""
+    log.error("Plugin raised", error, plugin=plugin.name, point=point)
+    wrapped = PluginError(plugin.name, point, f"{type(error).__name__}: {error}")
+    wrapped.__cause__ = error
+    return Status.failed(wrapped).by(plugin.name)
