@@ -11,7 +11,7 @@ from kubesched.state.cache import Cache
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Missed: the informers know it and the cache does not. Redundant: the other way round. Nodes by name, pods by uid."""
+    """Missed: informers know it, the cache does not. Redundant: the other way round. Nodes by name, pods by uid."""
 
     missed_nodes: tuple[str, ...]
     redundant_nodes: tuple[str, ...]
