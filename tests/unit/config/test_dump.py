@@ -149,7 +149,7 @@ configurations = st.builds(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(configurations)
 def test_round_trip(config: KubeSchedulerConfiguration) -> None:
     """A complete configuration, valid or not, is the same after it was written and read."""
