@@ -7,7 +7,11 @@ from typing import Final
 
 from kubesched.framework import PluginFactory
 from kubesched.plugins.default_binder import DefaultBinder
+from kubesched.plugins.image_locality import ImageLocality
+from kubesched.plugins.node_affinity import NodeAffinity
+from kubesched.plugins.node_declared_features import NodeDeclaredFeatures
 from kubesched.plugins.node_name import NodeName
+from kubesched.plugins.node_ports import NodePorts
 from kubesched.plugins.node_resources_balanced_allocation import NodeResourcesBalancedAllocation
 from kubesched.plugins.node_resources_fit import NodeResourcesFit
 from kubesched.plugins.node_unschedulable import NodeUnschedulable
@@ -21,7 +25,11 @@ IN_TREE: Final[Mapping[str, PluginFactory]] = {
     "NodeUnschedulable": NodeUnschedulable,
     "NodeName": NodeName,
     "TaintToleration": TaintToleration,
+    "NodeAffinity": NodeAffinity,
+    "NodePorts": NodePorts,
     "NodeResourcesFit": NodeResourcesFit,
     "NodeResourcesBalancedAllocation": NodeResourcesBalancedAllocation,
+    "ImageLocality": ImageLocality,
     "DefaultBinder": DefaultBinder,
+    "NodeDeclaredFeatures": NodeDeclaredFeatures,
 }
