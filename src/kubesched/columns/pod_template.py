@@ -124,7 +124,7 @@ class PodTemplates:
 
     def __init__(self, resources: Interner[str], features: ResourceFeatures = DEFAULT_FEATURES) -> None:
         self._resources = resources
-        self._features = features
+        self.features = features
         self._known: weakref.WeakValueDictionary[bytes, PodTemplate] = weakref.WeakValueDictionary()
 
     def __len__(self) -> int:
@@ -135,7 +135,7 @@ class PodTemplates:
         key = _ENCODER.encode(_identity(pod, wanted_node))
         template = self._known.get(key)
         if template is None:
-            template = self._known[key] = PodTemplate(pod, self._resources, self._features, wanted_node)
+            template = self._known[key] = PodTemplate(pod, self._resources, self.features, wanted_node)
         return PodInfo(pod, template)
 
 
