@@ -55,6 +55,7 @@ class KeptFilters:
             for name in stale:
                 self._answers.pop(name, None)
             self._pre_filtered = None
+            self._all_lasting = all(self._reach[p.name] is not Reach.CYCLE for p in self._lineup.pre_filters)
         return CycleState(pod, self._lasting_state), frozenset(stale)
 
     def pre_filter(self, state: CycleState, pod: PodInfo) -> PreFiltered:
@@ -121,12 +122,11 @@ class KeptFilters:
         ]
 
     def _basis_changed(self, plugin: Plugin) -> bool:
-        if self._reach[plugin.name] is Reach.CYCLE:
-            return False
         basis = plugin.basis(self._template)
         if basis == self._bases.get(plugin.name, _UNSEEN):
             return False
         self._bases[plugin.name] = basis
+        self._reach[plugin.name] = plugin.reach_of(self._template)
         return True
 
     def _ask(self, column: FilterColumn, state: CycleState, pod: PodInfo, rows: RowArray | None) -> bool:

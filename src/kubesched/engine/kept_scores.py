@@ -34,9 +34,10 @@ class KeptScores:
     def __init__(self, template: PodTemplate, lineup: Lineup, cluster: Cluster) -> None:
         self._lineup = lineup
         self._cluster = cluster
-        self._reach = {plugin.name: plugin.reach_of(template) for plugin in lineup.pre_scores}
-        self._reach |= {plugin.name: plugin.score_reach_of(template) for plugin, _ in lineup.scores}
-        self._all_lasting = Reach.CYCLE not in self._reach.values()
+        self._template = template
+        self._reach: dict[str, Reach] = {}
+        self._all_lasting = False
+        self._set_reach()
         self._says_skip: dict[str, bool] = {}
         self._columns: dict[str, ScoreColumn] = {}
         self._tracker = ChangeTracker(cluster.nodes)
@@ -49,6 +50,8 @@ class KeptScores:
         for name in stale:
             self._columns.pop(name, None)
             self._says_skip.pop(name, None)
+        if stale:
+            self._set_reach()
 
     def ranked(self, state: CycleState, pod: PodInfo, fits: Booleans, version: int) -> BlockMaxima | None:
         """The kept totals of all rows; None where they depend on other rows or on the cycle: ask `scores` then.
@@ -91,6 +94,11 @@ class KeptScores:
             by_plugin[plugin.name] = normalized(plugin, state, pod, raw)
             totals += weight * by_plugin[plugin.name]
         return Scores(rows, by_plugin, totals)
+
+    def _set_reach(self) -> None:
+        self._reach = {plugin.name: plugin.reach_of(self._template) for plugin in self._lineup.pre_scores}
+        self._reach |= {plugin.name: plugin.score_reach_of(self._template) for plugin, _ in self._lineup.scores}
+        self._all_lasting = Reach.CYCLE not in self._reach.values()
 
     def _pre_score(self, state: CycleState, pod: PodInfo, feasible: Callable[[], NodeView]) -> None:
         nodes: NodeView | None = None

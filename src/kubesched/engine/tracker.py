@@ -13,17 +13,17 @@ RowArray = npt.NDArray[np.intp]
 _NONE: RowArray = np.empty(0, dtype=np.intp)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Changes:
     """Rows whose node changed, and rows whose node or pods changed; `everything` if it cannot be told."""
 
-    nodes: RowArray = _NONE
-    rows: RowArray = _NONE
+    nodes: RowArray
+    rows: RowArray
     everything: bool = False
 
 
-NOTHING = Changes()
-EVERYTHING = Changes(everything=True)
+NOTHING = Changes(_NONE, _NONE)
+EVERYTHING = Changes(_NONE, _NONE, everything=True)
 
 
 class ChangeTracker:

@@ -58,7 +58,10 @@ class Plugin:
     """How long answers of PreFilter and Filter (and of Score, unless `score_reach` says otherwise) stay true."""
 
     def reach_of(self, pod: PodTemplate) -> Reach:
-        """The reach for pods of this template: a plugin may be CYCLE only for pods that concern it."""
+        """The reach for pods of this template: a plugin may be CYCLE only for pods that concern it.
+
+        It is asked again when the basis has changed.
+        """
         return self.reach
 
     def basis(self, pod: PodTemplate) -> Hashable:

@@ -173,11 +173,17 @@ class SchedulingQueue:
     # Events.
 
     def move_all(
-        self, event: ClusterEvent, old: Any, new: Any, predicate: Callable[[PodTemplate], bool] | None = None
+        self,
+        event: ClusterEvent,
+        old: Any,
+        new: Any,
+        predicate: Callable[[PodTemplate], bool] | None = None,
+        *,
+        except_uid: str = "",
     ) -> None:
         """Something happened: requeue the waiting pods that it may help (MoveAllToActiveOrBackoffQueue).
 
-        `predicate` narrows them down; pods with equal templates share its answer.
+        `predicate` narrows them down; pods with equal templates share its answer. The pod with `except_uid` stays.
         """
         interest = self._hints.interest(event)
         if not interest.is_anyones:
@@ -191,8 +197,9 @@ class SchedulingQueue:
             cohorts = [cohort for cohort in cohorts if predicate(cohort.rejection.template)]
         inquiry = Inquiry(interest, old, new, self._clock, self._observer)
         for queued, requeue in [move for cohort in cohorts for move in inquiry.moves(cohort)]:
-            waiting.unschedulable.remove(queued.uid)
-            waiting.requeue(queued, requeue, interest.label)
+            if queued.uid != except_uid:
+                waiting.unschedulable.remove(queued.uid)
+                waiting.requeue(queued, requeue, interest.label)
         self._in_flight.record(event, old, new)
 
     def assigned_pod_added(self, pod: Pod) -> None:
