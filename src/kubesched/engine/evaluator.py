@@ -17,7 +17,7 @@ import numpy as np
 from kubesched.columns import Booleans, Cluster, NodeView, PodInfo, PodTemplate, WhatIf
 from kubesched.engine.fit import Fit, PluginVerdict, Ranking
 from kubesched.engine.kept_filters import KeptFilters
-from kubesched.engine.kept_scores import KeptScores
+from kubesched.engine.kept_scores import KeptScores, Scores
 from kubesched.engine.lineup import Lineup, ask_filter
 from kubesched.framework import CycleState, FilterPlugin, Nominator
 
@@ -62,6 +62,11 @@ class Evaluator:
             if maxima is not None:
                 return Ranking(self._cluster, self._random, maxima=maxima)
         return Ranking(self._cluster, self._random, scores=scores.scores(fit.state, fit.pod, fit.rows()))
+
+    def score(self, fit: Fit) -> Scores:
+        """The scores of every feasible node, plugin by plugin: for explanations."""
+        _, scores = self._kept_for(fit.pod.template)
+        return scores.scores(fit.state, fit.pod, fit.rows())
 
     def fits_with_nominated(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Booleans:
         """Which nodes of a view (with its "what if") pass all filters, with nominated pods added and without."""
