@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from kubesched.config import FeatureGates, default_config, dump_yaml, load_config
-from kubesched.config.load import read_text, translate
+from kubesched.config import FeatureGates, apply_defaults, default_config, dump_yaml, load_config
+from kubesched.config.load import check_config, read_text, translate
 from kubesched.config.model import KubeSchedulerConfiguration
 from kubesched.config.providers import profile_of_provider
 from kubesched.errors import ConfigurationError
@@ -61,9 +61,9 @@ def convert(
     if algorithm_provider:
         _print(KubeSchedulerConfiguration(profiles=(profile_of_provider(algorithm_provider),)))
         return
-    text = _read(file)
-    load_config(text)  # a translation that would not start is no help: report its problems now
-    translation = translate(text)
+    translation = translate(_read(file))
+    gates = FeatureGates()
+    check_config(apply_defaults(translation.config, gates), gates)  # what would not start is no help
     for note in translation.notes:
         typer.echo(f"note: {note}", err=True)
     _print(translation.config)

@@ -70,7 +70,7 @@ def kubesched(
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; an error of ours ends the process with code 1 and one line per problem."""
     try:
-        app(args=arguments)
+        app(args=arguments, prog_name="kubesched")
     except ConfigurationError as error:
         for problem in error.problems:
             print(f"error: {problem}", file=sys.stderr)

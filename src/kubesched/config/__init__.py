@@ -5,6 +5,8 @@ A file becomes a configuration in four steps: `document` (text to plain data) â–
 profile. Which plugins exist is not known here: that belongs to the registry.
 """
 
+from __future__ import annotations
+
 from kubesched.config.defaults import apply_defaults, default_config
 from kubesched.config.dump import dump_yaml
 from kubesched.config.feature_gates import FeatureGates

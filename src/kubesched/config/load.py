@@ -35,10 +35,15 @@ def load_config(text: str, gates: FeatureGates | None = None) -> KubeSchedulerCo
     """
     gates = gates or FeatureGates()
     config = complete_config(text, gates)
+    check_config(config, gates)
+    return config
+
+
+def check_config(config: KubeSchedulerConfiguration, gates: FeatureGates) -> None:
+    """ConfigurationError with every objection to a complete configuration."""
     problems = validate_config(config, gates)
     if problems:
         raise ConfigurationError(problems)
-    return config
 
 
 def complete_config(text: str, gates: FeatureGates) -> KubeSchedulerConfiguration:

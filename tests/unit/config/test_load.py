@@ -2,15 +2,73 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from kubesched.config import default_config, load_config, load_config_file
 from kubesched.config.model import API_VERSION, KubeSchedulerConfiguration
 from kubesched.config.plugin_args import NodeResourcesFitArgs
 from kubesched.errors import ConfigurationError
+
+FIELDS = st.sampled_from(
+    [
+        "profiles",
+        "plugins",
+        "score",
+        "multiPoint",
+        "enabled",
+        "disabled",
+        "name",
+        "weight",
+        "pluginConfig",
+        "args",
+        "scoringStrategy",
+        "resources",
+        "schedulerName",
+        "leaderElection",
+        "leaseDuration",
+        "extenders",
+        "tlsConfig",
+        "certData",
+        "addedAffinity",
+        "parallelism",
+        "predicates",
+        "priorities",
+        "argument",
+        "algorithmSource",
+        "provider",
+        "defaultConstraints",
+        "kind",
+        "apiVersion",
+    ]
+)
+VALUES = st.sampled_from(
+    [
+        None,
+        True,
+        0,
+        -1,
+        2**40,
+        1.5,
+        float("nan"),
+        "",
+        "x",
+        "15s",
+        "NodeResourcesFit",
+        "NodeAffinity",
+        "PodTopologySpread",
+    ]
+)
+DOCUMENTS = st.recursive(
+    VALUES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(FIELDS, inner, max_size=4), max_leaves=25
+)
 
 DATA = Path(__file__).parents[2] / "data" / "config"
 HEAD = f"apiVersion: {API_VERSION}\nkind: KubeSchedulerConfiguration\n"
@@ -107,7 +165,8 @@ def test_what_kube_scheduler_writes() -> None:
         pytest.param(
             "extenders: [{urlPrefix: x, tlsConfig: {certData: '%%%'}}]\n",
             (
-                'extenders[0].tlsConfig.certData: Invalid value: "%%%": illegal base64 data: Only base64 data is allowed',
+                'extenders[0].tlsConfig.certData: Invalid value: "%%%": '
+                "illegal base64 data: Only base64 data is allowed",
             ),
             id="wrong base64",
         ),
@@ -211,7 +270,7 @@ def test_extender() -> None:
 
 def test_unreadable_files(tmp_path: Path) -> None:
     """A file that is missing or no text is a configuration error like any other."""
-    with pytest.raises(ConfigurationError, match="open .*nothing: No such file or directory"):
+    with pytest.raises(ConfigurationError, match=r"open .*nothing: No such file or directory"):
         load_config_file(tmp_path / "nothing")
     (tmp_path / "binary").write_bytes(b"\xff\xfe")
     with pytest.raises(ConfigurationError, match="is not UTF-8 text"):
@@ -222,3 +281,15 @@ def test_unreadable_files(tmp_path: Path) -> None:
 def test_null_items(junk: str) -> None:
     """A null in a list stands for an empty item and never crashes."""
     assert load(junk).profiles
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.sampled_from([(API_VERSION, "KubeSchedulerConfiguration"), ("v1", "Policy"), ("?", "?")]),
+    st.dictionaries(FIELDS, DOCUMENTS, max_size=6),
+)
+def test_nonsense_never_crashes(type_meta: tuple[str, str], document: dict[str, Any]) -> None:
+    """Whatever a file holds, it loads or is refused with reasons."""
+    document.update(apiVersion=type_meta[0], kind=type_meta[1])
+    with contextlib.suppress(ConfigurationError):
+        load_config(json.dumps(document))
