@@ -142,13 +142,9 @@ async def _infeasible(assembled: Assembled, profile: Profile, fit: Fit) -> Expla
 def _filters(assembled: Assembled, fit: Fit) -> dict[str, Status]:
     """Every node's status; those that were not looked at have the one that stands for them."""
     statuses = fit.diagnosis().statuses
-    fitting = set(fit.names())
-    return {
-        node.metadata.name: Status()
-        if node.metadata.name in fitting
-        else statuses.get(node.metadata.name, statuses.absent)
-        for _, node in assembled.cache.cluster.nodes.existing()
-    }
+    fitting = dict.fromkeys(fit.names(), Status())
+    names = (node.metadata.name for _, node in assembled.cache.cluster.nodes.existing())
+    return {name: fitting.get(name) or statuses.get(name, statuses.absent) for name in names}
 
 
 async def _preemption(profile: Profile, fit: Fit, diagnosis: Diagnosis) -> PreemptionView:
