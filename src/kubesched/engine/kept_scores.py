@@ -41,8 +41,11 @@ class KeptScores:
         self.columns: dict[str, ScoreColumn] = {}
         """Kept raw scores by plugin; `Kept` brings them up to date where rows have changed."""
         self._maxima: BlockMaxima | None = None
-        self._local: list[ScoreColumn] = []
+        self._others: list[ScoreColumn] = []
         self._offset = 0
+        self._points_but_for_sums: Integers = np.zeros(0, dtype=np.int64)
+        self.by_sums: list[ScoreColumn] = []
+        self.has_row_columns = False
         self.rows_asked = 0
         self._set_reach()
 
@@ -52,32 +55,37 @@ class KeptScores:
             self.columns.pop(name, None)
             self._says_skip.pop(name, None)
         self._set_reach()
-        self._maxima = None
+        self.drop_totals()
 
     def drop(self) -> None:
         """Everything may have changed."""
         self.columns.clear()
-        self._maxima = None
+        self.drop_totals()
 
     def drop_totals(self) -> None:
         """Which rows are feasible has changed beyond the rows that `rows_changed` names."""
         self._maxima = None
+        self.by_sums = [column for column in self.columns.values() if column.reach is Reach.SUMS]
+        self.has_row_columns = any(column.reach is Reach.ROW for column in self.columns.values())
 
     def rows_changed(self, rows: list[int], fits: Booleans) -> None:
         """The columns are up to date at these rows: take that over into the totals."""
-        maxima = self._maxima
-        if maxima is None:
+        if self._maxima is None:
             return
         if not all(column.is_local for column in self.columns.values()):
-            self._maxima = None
+            self.drop_totals()
             return
         for row in rows:
-            total = INFEASIBLE
-            if fits[row]:
-                total = self._offset
-                for column in self._local:
-                    total += column.weight * int(column.raw[row])
-            maxima.set(row, total)
+            points = self._offset + sum(column.weight * int(column.raw[row]) for column in self._others)
+            self._points_but_for_sums[row] = points
+            by_sums = sum(column.weight * int(column.raw[row]) for column in self.by_sums)
+            self.settle(row, by_sums if fits[row] else None)
+
+    def settle(self, row: int, points: int | None) -> None:
+        """A row's total, given the weighted points of the plugins that see sums only; None: the row does not fit."""
+        if self._maxima is not None:
+            total = INFEASIBLE if points is None else points + int(self._points_but_for_sums[row])
+            self._maxima.set(row, total)
 
     def ranked(self, state: CycleState, pod: PodInfo, fits: Booleans) -> BlockMaxima | None:
         """The kept totals of all rows; None where they depend on other rows or on the cycle: ask `scores` then."""
@@ -90,16 +98,17 @@ class KeptScores:
         if not all(column.is_local for column in columns):
             return None
         feasible = np.flatnonzero(fits)
+        self.by_sums = [column for column in columns if column.reach is Reach.SUMS]
+        self.has_row_columns = any(column.reach is Reach.ROW for column in columns)
+        self._others = [column for column in columns if column not in self.by_sums and not column.normalizes]
+        constants = [column for column in columns if column.normalizes]
+        finals = {c.plugin.name: normalized(c.plugin, state, pod, c.raw[feasible]) for c in columns}
+        self._offset = sum(c.weight * int(finals[c.plugin.name][0]) for c in constants)
+        self._points_but_for_sums = np.full(self._cluster.nodes.capacity, self._offset, dtype=np.int64)
+        for column in self._others:
+            self._points_but_for_sums += column.weight * column.raw
         totals = np.full(self._cluster.nodes.capacity, INFEASIBLE, dtype=np.int64)
-        totals[feasible] = 0
-        self._offset, self._local = 0, []
-        for column in columns:
-            final = normalized(column.plugin, state, pod, column.raw[feasible])
-            totals[feasible] += column.weight * final
-            if column.normalizes:
-                self._offset += column.weight * int(final[0])
-            else:
-                self._local.append(column)
+        totals[feasible] = sum(c.weight * finals[c.plugin.name] for c in columns)
         self._maxima = BlockMaxima(totals)
         return self._maxima
 
