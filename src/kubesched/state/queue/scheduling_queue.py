@@ -19,10 +19,9 @@ from itertools import count
 from typing import Any, Final
 
 from kubesched.clock import Clock
-from kubesched.columns import PodInfo, PodTemplate
+from kubesched.columns import PodInfo
 from kubesched.framework import ClusterEvent, QueuedPod, QueueSortPlugin
 from kubesched.framework.events import (
-    ASSIGNED_POD_ADD,
     FORCE_ACTIVATE,
     UNSCHEDULABLE_TIMEOUT,
     UNSCHEDULED_POD_ADD,
@@ -179,12 +178,10 @@ class SchedulingQueue:
 
     # Events.
 
-    def move_all(
-        self, event: ClusterEvent, old: Any, new: Any, predicate: Callable[[PodTemplate], bool] | None = None
-    ) -> None:
+    def move_all(self, event: ClusterEvent, old: Any, new: Any, predicate: Callable[[Pod], bool] | None = None) -> None:
         """Something happened: requeue the waiting pods that it may help (MoveAllToActiveOrBackoffQueue).
 
-        `predicate` narrows them down; pods with equal templates share its answer.
+        `predicate` narrows them down further; it is asked last.
         """
         interest = self._hints.interest(event)
         if not interest.is_anyones:
@@ -194,23 +191,14 @@ class SchedulingQueue:
             cohorts = waiting.unschedulable.cohorts()
         else:
             cohorts = waiting.unschedulable.rejected_by(interest.rejectors)
-        if predicate is not None:
-            cohorts = [cohort for cohort in cohorts if predicate(cohort.rejection.template)]
         if cohorts:
             inquiry = Inquiry(interest, old, new, self._clock, self._observer)
-            for queued, requeue in [move for cohort in cohorts for move in inquiry.moves(cohort)]:
-                waiting.unschedulable.remove(queued.uid)
-                waiting.requeue(queued, requeue, interest.label)
+            moves = [move for cohort in cohorts for move in inquiry.moves(cohort)]
+            for queued, requeue in moves:
+                if predicate is None or predicate(queued.info.pod):
+                    waiting.unschedulable.remove(queued.uid)
+                    waiting.requeue(queued, requeue, interest.label)
         self._in_flight.record(event, old, new)
-
-    def assigned_pod_added(self, pod: Pod) -> None:
-        """A pod is on a node now."""
-        self.move_all(ASSIGNED_POD_ADD, None, pod)
-
-    def assigned_pod_updated(self, old: Pod, new: Pod) -> None:
-        """A pod on a node changed."""
-        for event in self._events_of(old, new):
-            self.move_all(event, old, new)
 
     def activate(self, pods: Iterable[PodInfo]) -> None:
         """Try these pods at once, without backoff, if they wait here; those in flight, when they come back."""
