@@ -26,7 +26,7 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin):
     """Scores how the pod changes the balance: 75 if not at all, up to 100 for better, down to 50 for worse."""
 
     name = NAME
-    reach = Reach.ROW
+    reach = Reach.SUMS
 
     def __init__(self, args: NodeResourcesBalancedAllocationArgs, handle: Handle) -> None:
         self._specs = args.resources

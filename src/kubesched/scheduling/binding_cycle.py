@@ -138,4 +138,4 @@ class BindingCycle:
             self._queue.move_all(ASSIGNED_POD_DELETE, pod, None)
         self._failure.handle(self._profile, queued, rejected, started)
         if was_assumed and rejected.status.is_rejection:
-            self._queue.move_all(ASSIGNED_POD_DELETE, pod, None, lambda other: other.metadata.uid != queued.uid)
+            self._queue.move_all(ASSIGNED_POD_DELETE, pod, None, except_uid=queued.uid)

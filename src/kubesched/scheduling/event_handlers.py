@@ -1,7 +1,7 @@
 """From what happens in the cluster to what the scheduler knows: the entry of a pod's way.
 
-Every object that an informer delivers comes through here, in three verbs: `add`, `update`, `delete`. Pods with a node and
-nodes go to the cache, pods without a node to the queue, everything else into the stores that plugins read; and each
+Every object that an informer delivers comes through here, in three verbs: `add`, `update`, `delete`. Pods with a node
+and nodes go to the cache, pods without a node to the queue, everything else to the stores that plugins read; and each
 change wakes the waiting pods that it may help.
 """
 

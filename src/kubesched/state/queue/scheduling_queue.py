@@ -19,7 +19,7 @@ from itertools import count
 from typing import Any, Final
 
 from kubesched.clock import Clock
-from kubesched.columns import PodInfo
+from kubesched.columns import PodInfo, PodTemplate
 from kubesched.framework import ClusterEvent, QueuedPod, QueueSortPlugin
 from kubesched.framework.events import (
     FORCE_ACTIVATE,
@@ -178,10 +178,18 @@ class SchedulingQueue:
 
     # Events.
 
-    def move_all(self, event: ClusterEvent, old: Any, new: Any, predicate: Callable[[Pod], bool] | None = None) -> None:
+    def move_all(
+        self,
+        event: ClusterEvent,
+        old: Any,
+        new: Any,
+        predicate: Callable[[PodTemplate], bool] | None = None,
+        *,
+        except_uid: str = "",
+    ) -> None:
         """Something happened: requeue the waiting pods that it may help (MoveAllToActiveOrBackoffQueue).
 
-        `predicate` narrows them down further; it is asked last.
+        `predicate` narrows them down; pods with equal templates share its answer. The pod with `except_uid` stays.
         """
         interest = self._hints.interest(event)
         if not interest.is_anyones:
@@ -191,11 +199,13 @@ class SchedulingQueue:
             cohorts = waiting.unschedulable.cohorts()
         else:
             cohorts = waiting.unschedulable.rejected_by(interest.rejectors)
+        if predicate is not None:
+            cohorts = [cohort for cohort in cohorts if predicate(cohort.rejection.template)]
         if cohorts:
             inquiry = Inquiry(interest, old, new, self._clock, self._observer)
             moves = [move for cohort in cohorts for move in inquiry.moves(cohort)]
             for queued, requeue in moves:
-                if predicate is None or predicate(queued.info.pod):
+                if queued.uid != except_uid:
                     waiting.unschedulable.remove(queued.uid)
                     waiting.requeue(queued, requeue, interest.label)
         self._in_flight.record(event, old, new)

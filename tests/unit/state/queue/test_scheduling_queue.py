@@ -274,9 +274,19 @@ def test_an_event_moves_a_rejected_pod(
 def test_a_predicate_narrows_down_who_is_moved() -> None:
     """For events that can only help some pods, such as those of lower priority."""
     driver = Driver()
+    for name, priority in (("low", 1), ("high", 5)):
+        driver.add(name, priority=priority)
+        driver.give_back(driver.pop(), by=("Fit",))
+    driver.queue.move_all(NODE_ADD, None, "n", lambda template: template.priority <= 3)
+    assert (driver.place("low"), driver.place("high")) == ("backoff", "unschedulable")
+
+
+def test_the_pod_behind_an_event_is_excepted() -> None:
+    """A pod whose binding failed frees its node for others, not for itself."""
+    driver = Driver()
     driver.reject("a")
     driver.reject("b")
-    driver.queue.move_all(NODE_ADD, None, "n", lambda pod: pod.metadata.name == "a")
+    driver.queue.move_all(NODE_ADD, None, "n", except_uid="default/b")
     assert (driver.place("a"), driver.place("b")) == ("backoff", "unschedulable")
 
 
