@@ -55,18 +55,16 @@ class KeptScores:
             self.columns.pop(name, None)
             self._says_skip.pop(name, None)
         self._set_reach()
-        self.drop_totals()
+        self._columns_changed()
 
     def drop(self) -> None:
         """Everything may have changed."""
         self.columns.clear()
-        self.drop_totals()
+        self._columns_changed()
 
     def drop_totals(self) -> None:
         """Which rows are feasible has changed beyond the rows that `rows_changed` names."""
         self._maxima = None
-        self.by_sums = [column for column in self.columns.values() if column.reach is Reach.SUMS]
-        self.has_row_columns = any(column.reach is Reach.ROW for column in self.columns.values())
 
     def rows_changed(self, rows: list[int], fits: Booleans) -> None:
         """The columns are up to date at these rows: take that over into the totals."""
@@ -98,8 +96,6 @@ class KeptScores:
         if not all(column.is_local for column in columns):
             return None
         feasible = np.flatnonzero(fits)
-        self.by_sums = [column for column in columns if column.reach is Reach.SUMS]
-        self.has_row_columns = any(column.reach is Reach.ROW for column in columns)
         self._others = [column for column in columns if column not in self.by_sums and not column.normalizes]
         constants = [column for column in columns if column.normalizes]
         finals = {c.plugin.name: normalized(c.plugin, state, pod, c.raw[feasible]) for c in columns}
@@ -141,6 +137,12 @@ class KeptScores:
             nodes = self._cluster.view()
             column = self.columns[name] = ScoreColumn(plugin, weight, reach, self._cluster.nodes.capacity)
             column.merge(nodes, self.ask(plugin, state, pod, nodes))
+            self._columns_changed()
+
+    def _columns_changed(self) -> None:
+        self.by_sums = [column for column in self.columns.values() if column.reach is Reach.SUMS]
+        self.has_row_columns = any(column.reach is Reach.ROW for column in self.columns.values())
+        self.drop_totals()
 
     def _pre_score(self, state: CycleState, pod: PodInfo, feasible: Callable[[], NodeView]) -> None:
         nodes: NodeView | None = None
