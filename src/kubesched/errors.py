@@ -90,4 +90,12 @@ class ApiStatusError(ClientError):
 
 
 class TransportError(ClientError):
-    """No answer from the server: connection refused or broken, TLS, or a time-out."""
+    """No answer from the server: connection refused or broken, TLS, or a time-out.
+
+    `request_sent` is False when the server surely saw nothing of the request: then even a create may be tried again.
+    """
+
+    def __init__(self, message: str, *, request_sent: bool = True, timed_out: bool = False) -> None:
+        self.request_sent = request_sent
+        self.timed_out = timed_out
+        super().__init__(message)
