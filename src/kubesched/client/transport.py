@@ -62,7 +62,7 @@ class Transport(Protocol):
         body: bytes | None = None,
         time_limit: float,
     ) -> Response:
-        """Send and wait for the whole answer, whatever its status. TransportError where none came within the seconds."""
+        """Send and wait for the whole answer, whatever its status; TransportError where none came in time (seconds)."""
         ...
 
     def stream(self, path: str, *, query: str = "", time_limit: float) -> AsyncIterator[bytes]:
