@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from datetime import timedelta
 from typing import Final, NoReturn
 from urllib.parse import SplitResult, urlsplit
@@ -100,7 +100,7 @@ class HttpTransport:
             return Response(answer.status, content)
         return Response(answer.status, content, _headers_of(answer))
 
-    async def stream(self, path: str, *, query: str = "", time_limit: float) -> AsyncIterator[bytes]:
+    async def stream(self, path: str, *, query: str = "", time_limit: float) -> AsyncGenerator[bytes, None]:
         url = f"{self._base}{path}?{query}" if query else f"{self._base}{path}"
         for last_try in (False, True):
             client, used = await self._ready()

@@ -6,7 +6,7 @@ becomes an `ApiStatusError` (by `raise_for_status`).
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from typing import Final, NoReturn, Protocol
 
 import msgspec
@@ -65,7 +65,7 @@ class Transport(Protocol):
         """Send and wait for the whole answer, whatever its status; TransportError where none came in time (seconds)."""
         ...
 
-    def stream(self, path: str, *, query: str = "", time_limit: float) -> AsyncIterator[bytes]:
+    def stream(self, path: str, *, query: str = "", time_limit: float) -> AsyncGenerator[bytes, None]:
         """GET, and yield the body's chunks as they arrive; must be closed (`aclosing`).
 
         ApiStatusError before the first chunk where the server refuses; TransportError when the connection breaks.
