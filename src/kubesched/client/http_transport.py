@@ -26,6 +26,7 @@ from pyreqwest.exceptions import (
     RequestTimeoutError,
 )
 from pyreqwest.proxy import ProxyBuilder
+from pyreqwest.request import RequestBuilder
 from pyreqwest.response import Response as AnyResponse
 
 from kubesched.client.connection import Connection
@@ -58,9 +59,7 @@ class HttpTransport:
         if self._server.scheme not in ("http", "https") or not self._server.hostname:
             raise ConfigurationError([f"server {connection.server!r} is not an http or https URL"])
         self._base = _base_url(self._server, connection.tls.server_name)
-        self._impersonate = connection.impersonate.headers() if connection.impersonate else []
         self._credential: Credential | None = None
-        self._headers: list[tuple[str, str]] = []
         self._client: Client | None = None
 
     @property
@@ -89,7 +88,7 @@ class HttpTransport:
         self, client: Client, method: str, url: str, content_type: str, body: bytes | None, time_limit: float
     ) -> Response:
         try:
-            builder = client.request(method, url).headers(self._headers).timeout(timedelta(seconds=time_limit))
+            builder = self._builder(client, method, url, time_limit)
             if body is not None:
                 builder = builder.header("Content-Type", content_type).body_bytes(body)
             answer = await builder.build().send()
@@ -105,9 +104,9 @@ class HttpTransport:
         for last_try in (False, True):
             client, used = await self._ready()
             # Without the limit of 0 the last events of a burst stay in a buffer until more data comes.
-            builder = client.request("GET", url).headers(self._headers).streamed_read_buffer_limit(0)
+            builder = self._builder(client, "GET", url, time_limit).streamed_read_buffer_limit(0)
             try:
-                async with builder.timeout(timedelta(seconds=time_limit)).build_streamed() as answer:
+                async with builder.build_streamed() as answer:
                     if answer.status == 401 and not last_try and await self._renewed(used):
                         continue
                     if answer.status >= 300:
@@ -121,6 +120,12 @@ class HttpTransport:
             except PyreqwestError as error:
                 _raise("GET", url, error)
 
+    def _builder(self, client: Client, method: str, url: str, time_limit: float) -> RequestBuilder:
+        builder = client.request(method, url).timeout(timedelta(seconds=time_limit))
+        if self._credential is not None and self._credential.authorization:
+            builder = builder.header("Authorization", self._credential.authorization)
+        return builder
+
     async def close(self) -> None:
         if self._client is not None:
             await self._client.close()
@@ -132,9 +137,6 @@ class HttpTransport:
         if credential is self._credential and self._client is not None:
             return self._client, credential
         before, self._credential = self._credential, credential
-        self._headers = [*self._impersonate]
-        if credential.authorization:
-            self._headers.append(("Authorization", credential.authorization))
         if self._client is None or before is None or before.client_pem != credential.client_pem:
             # The old client is not closed: streams on it run to their end.
             self._client = _build_client(self._connection, self._server, credential)
@@ -158,10 +160,11 @@ def _base_url(server: SplitResult, server_name: str) -> str:
 
 
 def _build_client(connection: Connection, server: SplitResult, credential: Credential) -> Client:
+    impersonation = connection.impersonate.headers() if connection.impersonate else []
     builder = (
         ClientBuilder()
         .user_agent(connection.user_agent)
-        .default_headers({"Accept": JSON})
+        .default_headers([("Accept", JSON), *impersonation])
         .follow_redirects(False)
         .referer(False)
         .gzip(connection.compress)

@@ -19,10 +19,10 @@ from typing import Final
 import msgspec
 
 from kubesched.client.backoff import jittered
-from kubesched.client.rest import ApiObject, RestClient, collection_path, object_path
+from kubesched.client.rest import STRATEGIC_MERGE, ApiObject, RestClient, collection_path, manifest_json, object_path
 from kubesched.clock import Clock
 from kubesched.errors import ApiStatusError, ClientError
-from kubesched.objects import KIND_OF, Event, EventSeries, MicroTime, ObjectMeta, ObjectReference, encode, to_builtins
+from kubesched.objects import KIND_OF, Event, EventSeries, MicroTime, ObjectMeta, ObjectReference, encode
 
 log = logging.getLogger(__name__)
 
@@ -43,7 +43,6 @@ NOTE_LIMIT: Final = 1024
 _NOTE_SUFFIX: Final = " ..."
 _DNS_SUBDOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _LONGEST_NAME: Final = 253
-_PATCH: Final = "application/strategic-merge-patch+json"
 _EVENT: Final = KIND_OF[Event]
 
 _Key = tuple[str, str, str, ObjectReference, ObjectReference | None]
@@ -127,10 +126,14 @@ class EventRecorder:
         writers = [self._write_queued() for _ in range(WRITERS)]
         self._tasks = [asyncio.create_task(coroutine) for coroutine in (*writers, self._refresh(), self._finish())]
 
+    async def drained(self) -> None:
+        """Return when every event recorded so far is written, or given up."""
+        await self._queue.join()
+
     async def stop(self, *, grace: float = 0.0) -> None:
         """Give the queue `grace` seconds to empty, then stop."""
         if self._tasks and grace > 0:
-            drained = asyncio.create_task(self._queue.join())
+            drained = asyncio.create_task(self.drained())
             timer = asyncio.create_task(self._clock.sleep(grace))
             await asyncio.wait({drained, timer}, return_when=asyncio.FIRST_COMPLETED)
             self._tasks += [drained, timer]
@@ -185,15 +188,13 @@ class EventRecorder:
         if event.series is not None:
             path = object_path(_EVENT, metadata.name, metadata.namespace)
             try:
-                await self._rest.call(
-                    "PATCH", path, body=encode({"series": to_builtins(event.series)}), content_type=_PATCH
-                )
+                body = encode({"series": event.series})
+                await self._rest.call("PATCH", path, body=body, content_type=STRATEGIC_MERGE)
                 return
             except ApiStatusError as error:
                 if error.code != 404:
                     raise
-        manifest = {"apiVersion": _EVENT.api_version, "kind": _EVENT.name, **to_builtins(event)}
-        await self._rest.call("POST", collection_path(_EVENT, metadata.namespace), body=encode(manifest))
+        await self._rest.call("POST", collection_path(_EVENT, metadata.namespace), body=manifest_json(event))
 
     async def _refresh(self) -> None:
         """Write the counts of running series, so that the server does not forget them."""

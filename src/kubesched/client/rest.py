@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import logging
 import random
+import re
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
+from functools import lru_cache
 from typing import Any, Final, Protocol, TypeVar
 from urllib.parse import quote
 
@@ -20,7 +22,7 @@ from kubesched.client.rate_limit import RateLimiter
 from kubesched.client.transport import JSON, Transport, raise_for_status
 from kubesched.clock import Clock
 from kubesched.errors import ApiStatusError, ClientError, TransportError
-from kubesched.objects import KIND_OF, Kind, ListMeta, ObjectMeta, decode, encode, to_builtins
+from kubesched.objects import KIND_OF, Kind, ListMeta, ObjectMeta, decode, encode
 
 log = logging.getLogger(__name__)
 
@@ -34,6 +36,8 @@ MOST_RETRIES: Final = 10
 # For failures that do not say so: 0.1, 0.2, 0.4, 0.8 s.
 MOST_BLIND_RETRIES: Final = 4
 FIRST_BLIND_DELAY: Final = 0.1
+
+_PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9._-]+")
 
 
 class ApiObject(Protocol):
@@ -88,10 +92,8 @@ class RestClient:
 
     async def create(self, value: T) -> T:
         """Create an object that is whole in our struct; its namespace is where it goes."""
-        kind = KIND_OF[type(value)]
-        manifest = {"apiVersion": kind.api_version, "kind": kind.name, **to_builtins(value)}
-        path = collection_path(kind, value.metadata.namespace)
-        return decode(await self.call("POST", path, body=encode(manifest)), type(value))
+        path = collection_path(KIND_OF[type(value)], value.metadata.namespace)
+        return decode(await self.call("POST", path, body=manifest_json(value)), type(value))
 
     async def patch(
         self,
@@ -219,17 +221,30 @@ class Items(msgspec.Struct, frozen=True):
         return self.raw_items or []
 
 
+@lru_cache(maxsize=4096)
 def collection_path(kind: Kind, namespace: str = "") -> str:
     """Where a kind is listed, watched and created: in one namespace, or across all of them."""
     if not namespace:
         return kind.path
     root, _, plural = kind.path.rpartition("/")
-    return f"{root}/namespaces/{quote(namespace)}/{plural}"
+    return f"{root}/namespaces/{_escaped(namespace)}/{plural}"
 
 
 def object_path(kind: Kind, name: str, namespace: str = "", subresource: str = "") -> str:
-    path = f"{collection_path(kind, namespace)}/{quote(name)}"
+    path = f"{collection_path(kind, namespace)}/{_escaped(name)}"
     return f"{path}/{subresource}" if subresource else path
+
+
+def manifest_json(value: ApiObject) -> bytes:
+    """A struct as JSON, with its apiVersion and kind in front."""
+    kind = KIND_OF[type(value)]
+    fields = encode(value)[1:]
+    separator = "," if fields != b"}" else ""
+    return f'{{"apiVersion":"{kind.api_version}","kind":"{kind.name}"{separator}'.encode() + fields
+
+
+def _escaped(name: str) -> str:
+    return name if _PLAIN_NAME.fullmatch(name) else quote(name, safe="")
 
 
 def retry_delay(method: str, error: ClientError, attempt: int, rng: random.Random) -> float | None:
