@@ -105,16 +105,24 @@ class Reflector(Generic[T]):
 
     async def _list_and_watch(self) -> None:
         if self._server_streams_lists:
-            try:
-                await self._watch(self._watch_query(initial=True), _InitialEvents(self._struct))
-            except ApiStatusError as error:
-                if error.code not in (400, 405, 422):
-                    raise
-                log.debug("%s: no streaming list (%s): paging", self._kind.plural, error)
-                self._server_streams_lists = False
+            await self._stream_list()
         if not self._server_streams_lists:
             await self._list()
         await self._keep_watching()
+
+    async def _stream_list(self) -> None:
+        """A list as the first events of a watch, and that watch to its end."""
+        initial = _InitialEvents(self._struct)
+        try:
+            await self._watch(self._watch_query(initial=True), initial)
+        except ClientError as error:
+            if initial.is_complete:
+                log.info("watch of %s broke: %s", self._kind.plural, error)
+            elif isinstance(error, ApiStatusError) and error.code in (400, 405, 422):
+                log.debug("%s: no streaming list (%s): paging", self._kind.plural, error)
+                self._server_streams_lists = False
+            else:
+                raise
 
     async def _list(self) -> None:
         """All pages of one consistent list. A page token that expired raises 410: the next try starts over."""
@@ -228,6 +236,7 @@ class Reflector(Generic[T]):
 
     async def _synced(self, initial: _InitialEvents[T], resource_version: str) -> None:
         await self._mirror.replace(initial.objects, initial.unreadable)
+        initial.is_complete = True
         self.last_sync_resource_version = resource_version
 
     def _watch_query(self, *, initial: bool) -> str:
@@ -247,6 +256,7 @@ class _InitialEvents(Generic[T]):
         self._struct = struct
         self.objects: dict[str, T] = {}
         self.unreadable: set[str] = set()
+        self.is_complete = False
 
     def add(self, data: msgspec.Raw) -> None:
         try:
