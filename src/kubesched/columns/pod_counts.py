@@ -1,0 +1,191 @@
+"""How many placed pods satisfy a predicate, per node and per topology domain, kept up to date.
+
+A predicate is asked once per pod *template*, never per pod. Inter-pod affinity, topology spread, host ports and volume
+conflicts are all such counts: a plugin says what it counts, and gets arrays.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
+from itertools import count as counting
+
+import numpy as np
+
+from kubesched.columns.label_column import LabelColumn
+from kubesched.columns.pod_table import PodTable
+from kubesched.columns.pod_template import PodTemplate
+from kubesched.columns.types import ABSENT, Booleans, Counts, grown
+
+Weigh = Callable[[PodTemplate], int]
+
+_BYTES_FOR_COUNTS = 256 << 20
+_FEWEST_KEPT = 64
+
+
+class PodCount:
+    """A kept count. `total` is the sum over all nodes.
+
+    `version` changes whenever a number changes, and no two counts ever have the same: equal versions, equal numbers.
+    """
+
+    __slots__ = ("_domains", "_versions", "counts_terminating", "kept", "rows", "tags", "total", "version", "weigh")
+
+    def __init__(
+        self,
+        weigh: Weigh,
+        rows: Counts,
+        versions: Iterator[int],
+        *,
+        counts_terminating: bool,
+        tags: tuple[Hashable, ...] | None,
+    ) -> None:
+        self.weigh = weigh
+        self.rows = rows
+        self.total = int(rows.sum())
+        self.tags = tags
+        self._versions = versions
+        self.version = next(versions)
+        self.counts_terminating = counts_terminating
+        self.kept = True
+        self._domains: dict[str, tuple[int, Counts]] = {}
+
+    def per_domain(self, column: LabelColumn, where: Booleans | None = None) -> Counts:
+        """Sum per domain (value id of `column`), over all nodes that carry the key or only those in `where`.
+
+        The result has one entry per known value id, and a last one, always 0, which answers for ABSENT: index it
+        with domain ids without further ado. It is shared: don't write to it.
+        """
+        if where is not None:
+            return _sum_per_domain(column, self.rows, where)
+        kept = self._domains.get(column.key)
+        if kept is None or kept[0] != column.version:
+            kept = self._domains[column.key] = (column.version, _sum_per_domain(column, self.rows, None))
+        return kept[1]
+
+    def change(self, row: int, weight: int, labels: dict[str, LabelColumn]) -> None:
+        self.rows[row] += weight
+        self.total += weight
+        self.version = next(self._versions)
+        for key, (version, sums) in self._domains.items():
+            column = labels[key]
+            if column.version == version and (domain := column.ids[row]) != ABSENT:
+                sums[domain] += weight
+
+
+class PodCounts:
+    """All counts that are kept up to date; the least recently used are dropped when they grow too many."""
+
+    def __init__(self, pods: PodTable, labels: dict[str, LabelColumn]) -> None:
+        self._pods = pods
+        self._labels = labels
+        self._counts: OrderedDict[Hashable, PodCount] = OrderedDict()
+        self._in_slot: list[list[tuple[PodCount, int]]] = []  # by slot: counts its pods change, by how much
+        self._slots_with: dict[Hashable, set[int]] = {}  # by tag of their templates
+        self._narrowed_to: dict[Hashable, dict[PodCount, None]] = {}  # counts by tag
+        self._not_narrowed: dict[PodCount, None] = {}
+        self._versions = counting()
+        self.drops = 0
+        """Changes when counts are dropped: whoever holds on to some must ask for them again then."""
+
+    def of(
+        self,
+        key: Hashable,
+        weigh: Weigh,
+        *,
+        capacity: int,
+        counts_terminating: bool = True,
+        tags: Iterable[Hashable] | None = None,
+    ) -> PodCount:
+        """The count for `key`, made by asking `weigh` about templates in use if it is not kept yet.
+
+        `key` must name everything that `weigh` closes over. `tags`, if given, narrow the search: `weigh` is 0 for
+        all templates that have none of them (see `PodTemplate.tags`).
+        """
+        count = self._counts.get(key)
+        if count is not None:
+            self._counts.move_to_end(key)
+            return count
+        tags = None if tags is None else tuple(tags)
+        weights = self._weights(weigh, tags)
+        rows = self._pods.per_node(weights, capacity, with_terminating=counts_terminating)
+        count = self._counts[key] = PodCount(
+            weigh, rows, self._versions, counts_terminating=counts_terminating, tags=tags
+        )
+        self._file(count)
+        for slot in np.flatnonzero(weights).tolist():
+            self._in_slot[slot].append((count, int(weights[slot])))
+        self._drop_oldest(capacity)
+        return count
+
+    def slot_taken(self, slot: int, template: PodTemplate) -> None:
+        """A template got its first pod: ask every kept count that it may concern."""
+        while len(self._in_slot) <= slot:
+            self._in_slot.append([])
+        concerned = dict(self._not_narrowed)
+        for tag in template.tags:
+            self._slots_with.setdefault(tag, set()).add(slot)
+            concerned.update(self._narrowed_to.get(tag, {}))
+        self._in_slot[slot] = [(count, weight) for count in concerned if (weight := count.weigh(template))]
+
+    def slot_released(self, slot: int, template: PodTemplate) -> None:
+        """A template lost its last pod."""
+        self._in_slot[slot] = []
+        for tag in template.tags:
+            slots = self._slots_with[tag]
+            slots.discard(slot)
+            if not slots:
+                del self._slots_with[tag]
+
+    def change(self, slot: int, row: int, sign: int, *, terminating: bool) -> None:
+        for count, weight in self._in_slot[slot]:
+            if count.kept and (count.counts_terminating or not terminating):
+                count.change(row, sign * weight, self._labels)
+
+    def grow(self, capacity: int) -> None:
+        for count in self._counts.values():
+            count.rows = grown(count.rows, capacity, 0)
+
+    def _drop_oldest(self, capacity: int) -> None:
+        most = max(_FEWEST_KEPT, _BYTES_FOR_COUNTS // (8 * max(1, capacity)))
+        if len(self._counts) <= most:
+            return
+        self.drops += 1
+        for _ in range(max(1, most // 8)):
+            count = self._counts.popitem(last=False)[1]
+            count.kept = False
+            self._take_out(count)
+        self._in_slot = [[entry for entry in entries if entry[0].kept] for entries in self._in_slot]
+
+    def _weights(self, weigh: Weigh, tags: Collection[Hashable] | None) -> Counts:
+        """`weigh` of each template in use that has one of the tags, by slot."""
+        if tags is None:
+            return self._pods.by_slot(weigh)
+        weights = np.zeros(len(self._pods.templates), dtype=np.int64)
+        for slot in set[int]().union(*(self._slots_with.get(tag, ()) for tag in tags)):
+            template = self._pods.templates[slot]
+            weights[slot] = weigh(template) if template is not None else 0
+        return weights
+
+    def _file(self, count: PodCount) -> None:
+        if count.tags is None:
+            self._not_narrowed[count] = None
+        for tag in count.tags or ():
+            self._narrowed_to.setdefault(tag, {})[count] = None
+
+    def _take_out(self, count: PodCount) -> None:
+        self._not_narrowed.pop(count, None)
+        for tag in count.tags or ():
+            filed = self._narrowed_to[tag]
+            filed.pop(count, None)
+            if not filed:
+                del self._narrowed_to[tag]
+
+
+def _sum_per_domain(column: LabelColumn, rows: Counts, where: Booleans | None) -> Counts:
+    counted = rows if where is None else np.where(where, rows[: len(where)], 0)
+    ids = column.ids[: len(counted)]
+    # Shifted by one, so that ABSENT (-1) gets a bin of its own: it comes first, and leaves as the last entry.
+    sums = np.roll(np.bincount(ids + 1, counted, minlength=len(column.values) + 1).astype(np.int64), -1)
+    sums[ABSENT] = 0
+    return sums
