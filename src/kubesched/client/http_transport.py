@@ -18,8 +18,6 @@ from cryptography.hazmat.primitives import serialization
 from pyreqwest.client import Client, ClientBuilder
 from pyreqwest.exceptions import (
     BuilderError,
-    ConnectError,
-    ConnectTimeoutError,
     DetailedPyreqwestError,
     PoolTimeoutError,
     PyreqwestError,
@@ -44,6 +42,7 @@ CONNECTION_WINDOW: Final = 64 << 20
 FRAME_SIZE: Final = 1 << 20
 
 _KEPT_HEADERS: Final = ("retry-after",)
+_CONNECT_FAILED: Final = "client error (Connect)"
 _PEM: Final = serialization.Encoding.PEM
 
 
@@ -186,7 +185,7 @@ def _build_client(connection: Connection, server: SplitResult, credential: Crede
         builder = _with_tls(builder, connection, server, credential)
         return builder.build()
     except (ValueError, PyreqwestError) as error:
-        raise ConfigurationError([f"cannot connect to {connection.server}: {_causes(error)}"]) from error
+        raise ConfigurationError([f"cannot connect to {connection.server}: {_cause_list(error)[-1]}"]) from error
 
 
 def _with_proxy(builder: ClientBuilder, connection: Connection, server: SplitResult) -> ClientBuilder:
@@ -229,16 +228,17 @@ def _is_loopback(host: str) -> bool:
 
 
 def _raise(method: str, url: str, error: PyreqwestError) -> NoReturn:
-    not_sent = isinstance(error, (ConnectError, ConnectTimeoutError, PoolTimeoutError, BuilderError))
+    causes = _cause_list(error)
+    # The library's ConnectError also stands for a connection that closed after the request went out,
+    # and its ConnectTimeoutError for an answer that did not come: only the cause tells them apart.
+    not_sent = _CONNECT_FAILED in causes or isinstance(error, (PoolTimeoutError, BuilderError))
     timed_out = isinstance(error, RequestTimeoutError)
+    what = "timed out" if timed_out else ": ".join(causes[-2:])
     where = f"{method} {url.partition('?')[0]}"
-    what = "timed out" if timed_out else _causes(error)
     raise TransportError(f"{where}: {what}", request_sent=not not_sent, timed_out=timed_out) from error
 
 
-def _causes(error: Exception) -> str:
-    """The last causes in one line: the outer ones only say that a request failed."""
-    if not isinstance(error, DetailedPyreqwestError):
-        return str(error)
-    causes = [cause["message"] for cause in error.details["causes"] or ()]
-    return ": ".join(causes[-2:]) or error.message
+def _cause_list(error: Exception) -> list[str]:
+    """The causes from the outside in; the outer ones only say that a request failed."""
+    causes = error.details["causes"] or () if isinstance(error, DetailedPyreqwestError) else ()
+    return [cause["message"] for cause in causes] or [str(error)]
