@@ -34,9 +34,9 @@ MOST_TRIES: Final = 12
 RETRY_DELAY: Final = 10.0
 FINISH_SECONDS: Final = 360.0
 REFRESH_SECONDS: Final = 1800.0
-QUEUE_LENGTH: Final = 1000
-# Ours: upstream writes every event in a goroutine of its own, and remembers without a bound.
-WRITERS: Final = 16
+# Ours: upstream writes every event in a goroutine of its own, and both they and its memory know no bound.
+QUEUE_LENGTH: Final = 10_000
+WRITERS: Final = 50
 MOST_REMEMBERED: Final = 10_000
 
 NOTE_LIMIT: Final = 1024
