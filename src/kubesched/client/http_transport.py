@@ -7,6 +7,7 @@ differs from the URL's host works by resolving the server's host when the client
 from __future__ import annotations
 
 import ipaddress
+import re
 import socket
 from collections.abc import AsyncGenerator
 from datetime import timedelta
@@ -43,6 +44,7 @@ FRAME_SIZE: Final = 1 << 20
 
 _KEPT_HEADERS: Final = ("retry-after",)
 _CONNECT_FAILED: Final = "client error (Connect)"
+_MANUAL_LINK: Final = re.compile(r": https://docs\.rs/\S+$")
 _PEM: Final = serialization.Encoding.PEM
 
 
@@ -229,12 +231,12 @@ def _is_loopback(host: str) -> bool:
 
 def _raise(method: str, url: str, error: PyreqwestError) -> NoReturn:
     causes = _cause_list(error)
-    # The library's ConnectError also stands for a connection that closed after the request went out,
-    # and its ConnectTimeoutError for an answer that did not come: only the cause tells them apart.
+    # The library's exception types mislead: ConnectError also stands for a connection that closed after the request
+    # went out, ConnectTimeoutError for a broken handshake and for an answer that did not come. The causes tell.
     not_sent = _CONNECT_FAILED in causes or isinstance(error, (PoolTimeoutError, BuilderError))
-    timed_out = isinstance(error, RequestTimeoutError)
-    what = "timed out" if timed_out else ": ".join(causes[-2:])
+    timed_out = isinstance(error, RequestTimeoutError) and any("timed out" in cause for cause in causes)
     where = f"{method} {url.partition('?')[0]}"
+    what = _MANUAL_LINK.sub("", ": ".join(causes[-2:] if not timed_out else causes[-1:]))
     raise TransportError(f"{where}: {what}", request_sent=not not_sent, timed_out=timed_out) from error
 
 
