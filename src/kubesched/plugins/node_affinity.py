@@ -86,6 +86,7 @@ class NodeAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
         """ConfigurationError for an added affinity that cannot be understood."""
         self._added, self._added_terms = _compile_added(args.added_affinity)
         self._required = PerTemplate(_requirement_of)
+        self._preferred = PerTemplate(_preferred_terms)
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Status | tuple[PreFilterResult, Status]:
         required = self._required.of(pod.template)
@@ -98,25 +99,23 @@ class NodeAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
         return PreFilterResult(required.node_names), SUCCESS
 
     def filter_nodes(self, state: CycleState, pod: PodTemplate, nodes: NodeView) -> Verdict:
-        not_wanted = (~self._required.of(pod).matching(nodes), NOT_WANTED)
+        is_unwanted = ~self._required.of(pod).matching(nodes)
         if self._added is None:
-            return Verdict.first_of(nodes, not_wanted)
-        return Verdict.first_of(nodes, (~matching_selector(self._added, nodes), NOT_ENFORCED), not_wanted)
+            return Verdict.rejects(nodes, where=is_unwanted, reason=NOT_WANTED)
+        is_forbidden = ~matching_selector(self._added, nodes)
+        return Verdict.first_of(nodes, (is_forbidden, NOT_ENFORCED), (is_unwanted, NOT_WANTED))
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Status:
         try:
-            terms = _preferred_terms(pod.template)
+            preferred = self._preferred.of(pod.template)
         except InvalidObjectError as error:
             return Status.failed(error)
-        if terms is None and self._added_terms is None:
-            return SKIP
-        state.write(NAME, (*(self._added_terms or ()), *(terms or ())))
-        return SUCCESS
+        return SKIP if preferred is None and self._added_terms is None else SUCCESS
 
     def score_nodes(self, state: CycleState, pod: PodTemplate, nodes: NodeView) -> Integers:
         """The sum of the weights of the preferences that the node meets."""
         scores = np.zeros(len(nodes), dtype=np.int64)
-        for preferred in state.read(NAME, tuple):
+        for preferred in (*(self._added_terms or ()), *(self._preferred.of(pod) or ())):
             scores += matching_term(preferred.term, nodes) * preferred.weight
         return scores
 
