@@ -60,9 +60,9 @@ class PodTable:
         counted = (rows != ABSENT) & (weight != 0) if len(weight) else np.zeros(len(rows), dtype=np.bool_)
         if not with_terminating:
             counted &= ~self.terminating[used]
-        totals = np.zeros(nodes, dtype=np.int64)
-        np.add.at(totals, rows[counted], weight[counted])
-        return totals
+        if not counted.any():
+            return np.zeros(nodes, dtype=np.int64)
+        return np.bincount(rows[counted], weight[counted], minlength=nodes).astype(np.int64)
 
     # ---- written by Cluster ----------------------------------------------------------------------------------
 
@@ -89,6 +89,13 @@ class PodTable:
         else:
             on_node[uid] = info
         return slot
+
+    def swap(self, row: int, info: PodInfo) -> None:
+        """Replace a pod by a newer version with the same template."""
+        self.infos[row] = info
+        self._on_node[int(self.node_row[row])][info.uid] = info
+        started = info.pod.status.start_time
+        self.start_time[row] = started.timestamp() if started is not None else np.inf
 
     def remove(self, uid: str) -> tuple[PodInfo, int, int]:
         """Returns the pod, its node's row and its template's slot (free again if this was its last pod)."""

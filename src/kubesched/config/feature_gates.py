@@ -82,7 +82,7 @@ class FeatureGates:
 
     @classmethod
     def parse(cls, text: str, *, emulated_version: str = "") -> FeatureGates:
-        """Read the values of `--feature-gates` (`A=true,kube:B=false`) and `--emulated-version` (`1.35`, `kube=1.35`)."""
+        """Read `--feature-gates` (`A=true,kube:B=false`) and `--emulated-version` (`1.35` or `kube=1.35`)."""
         version = parse_emulated_version(emulated_version) if emulated_version else CURRENT_VERSION
         return cls(parse_gate_list(text), version=version)
 
@@ -119,7 +119,9 @@ def parse_gate_list(text: str) -> dict[str, bool]:
         if not equals:
             problems.append(f"missing bool value for {name}")
         elif value not in _BOOLEANS:
-            problems.append(f'invalid value of {name}={value}, err: strconv.ParseBool: parsing "{value}": invalid syntax')
+            problems.append(
+                f'invalid value of {name}={value}, err: strconv.ParseBool: parsing "{value}": invalid syntax'
+            )
         else:
             values[name] = _BOOLEANS[value]
     if problems:

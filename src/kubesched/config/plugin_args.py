@@ -7,11 +7,11 @@ in `kubesched.config.defaults`.
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Annotated, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
 
 import msgspec
 
-from kubesched.config.embedded import NodeAffinity, TopologySpreadConstraint
+from kubesched.objects import NodeAffinity, TopologySpreadConstraint
 
 Int32: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
 Int64: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
@@ -125,8 +125,11 @@ InTreeArgs: TypeAlias = (
     | VolumeBindingArgs
 )
 
-PluginArgs: TypeAlias = InTreeArgs | dict[str, Any] | None
-"""Typed for in-tree plugins; what the file says, untouched, for all others."""
+if TYPE_CHECKING:
+    PluginArgs: TypeAlias = InTreeArgs | dict[str, Any] | None
+    """Typed for in-tree plugins; what the file says, untouched, for all others."""
+else:
+    PluginArgs = Any  # msgspec cannot tell such a union apart; `load` does, by the plugin's name
 
 ARGS_BY_PLUGIN: Final[dict[str, type[InTreeArgs]]] = {
     "DefaultPreemption": DefaultPreemptionArgs,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 from kubesched.columns import Booleans, Integers, NodeView
 from kubesched.framework.status import Code, Status
@@ -86,6 +87,11 @@ class Verdict:
         for position, status in self.special.items():
             hopeless[position] = status.code is Code.UNRESOLVABLE
         return hopeless
+
+    def at(self, positions: npt.NDArray[np.intp]) -> Verdict:
+        """The answers for some of the nodes."""
+        special = {k: self.special[p] for k, p in enumerate(positions.tolist()) if p in self.special}
+        return Verdict(self.bits[positions], self.reasons, special)
 
     def status(self, position: int, plugin: str) -> Status:
         """The answer for one node."""
