@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -34,7 +34,6 @@ from kubesched.framework import (
 )
 from kubesched.objects import Node, NodeSelector
 from kubesched.objects import NodeAffinity as Affinity
-from kubesched.objects.codec import convert
 from kubesched.objects.node_selectors import (
     NodeMatcher,
     PreferredNodeTerm,
@@ -137,16 +136,14 @@ class NodeAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
         return Hint.QUEUE if matches and (old is None or not required.matches(old)) else Hint.SKIP
 
 
-def _compile_added(source: Any) -> tuple[NodeMatcher | None, tuple[PreferredNodeTerm, ...] | None]:
+def _compile_added(added: Affinity | None) -> tuple[NodeMatcher | None, tuple[PreferredNodeTerm, ...] | None]:
     """The added affinity of the arguments; None where it has no such part."""
-    if source is None:
+    if added is None:
         return None, None
-    field = "addedAffinity"
+    required = added.required_during_scheduling_ignored_during_execution
+    preferred = added.preferred_during_scheduling_ignored_during_execution
+    field = "addedAffinity.requiredDuringSchedulingIgnoredDuringExecution"
     try:
-        affinity = convert(source, Affinity)
-        required = affinity.required_during_scheduling_ignored_during_execution
-        preferred = affinity.preferred_during_scheduling_ignored_during_execution
-        field = "addedAffinity.requiredDuringSchedulingIgnoredDuringExecution"
         matcher = compile_node_selector_strictly(required) if required is not None else None
         field = "addedAffinity.preferredDuringSchedulingIgnoredDuringExecution"
         terms = compile_preferred_terms(preferred) if preferred else None
