@@ -37,10 +37,14 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin):
         return SUCCESS if any(resource.request for resource in self._resources.of(pod.template)) else SKIP
 
     def score_nodes(self, state: CycleState, pod: PodTemplate, nodes: NodeView) -> Integers:
-        resources = self._resources.of(pod)
-        capacities = [amount(nodes.allocatable(resource.name)) for resource in resources]
-        before = [amount(nodes.requested(resource.name)) for resource in resources]
-        after = [taken + resource.request for taken, resource in zip(before, resources, strict=True)]
+        before: list[Amount] = []
+        after: list[Amount] = []
+        capacities: list[Amount] = []
+        for resource in self._resources.of(pod):
+            taken = amount(nodes.requested(resource.name))
+            before.append(taken)
+            after.append(taken + resource.request)
+            capacities.append(amount(nodes.allocatable(resource.name)))
         for capacity in capacities:
             if is_zero_somewhere(capacity):
                 return _by_what_nodes_have(before, after, capacities, nodes)
@@ -76,14 +80,13 @@ def _change_of_balance(before: Sequence[Amount], after: Sequence[Amount], capaci
 
 def _evenness(used: Sequence[Amount], wholes: Sequence[Share]) -> Amount:
     """100 if all resources are used to the same degree, down to 50 if half of them is full and half is empty."""
-    evenness = 1 - _deviation([_share(taken, whole) for taken, whole in zip(used, wholes, strict=True)])
+    shares: list[Share] = []
+    for taken, whole in zip(used, wholes, strict=True):
+        share = taken / whole
+        shares.append(np.minimum(share, 1.0, out=share) if isinstance(share, np.ndarray) else min(share, 1.0))
+    evenness = 1 - _deviation(shares)
     evenness *= MAX_SCORE
     return evenness.astype(np.int64) if isinstance(evenness, np.ndarray) else int(evenness)
-
-
-def _share(taken: Amount, whole: Share) -> Share:
-    share = taken / whole
-    return np.minimum(share, 1.0, out=share) if isinstance(share, np.ndarray) else min(share, 1.0)
 
 
 def _as_float(value: Amount) -> Share:
@@ -96,7 +99,7 @@ def _deviation(shares: Sequence[Share]) -> Share:
         return 0.0
     if len(shares) == 2:
         difference = shares[0] - shares[1]
-        difference /= 2
+        difference *= 0.5
         return np.abs(difference, out=difference) if isinstance(difference, np.ndarray) else abs(difference)
     mean = _sum(shares) / len(shares)
     deviation: Share = np.sqrt(_sum([(share - mean) * (share - mean) for share in shares]) / len(shares))
