@@ -114,6 +114,8 @@ class NodeView:
     def requested(self, resource: str) -> Integers:
         """The sum of the requests of all pods, assumed ones included (CPU in thousandths)."""
         base = self.table.requested[self.table.resource_id(resource)][self.rows]
+        if self.what_if is None:
+            return base
         return self._supposing(base, lambda pod: pod.requests.get(resource, 0))
 
     @property
