@@ -119,7 +119,9 @@ def parse_gate_list(text: str) -> dict[str, bool]:
         if not equals:
             problems.append(f"missing bool value for {name}")
         elif value not in _BOOLEANS:
-            problems.append(f'invalid value of {name}={value}, err: strconv.ParseBool: parsing "{value}": invalid syntax')
+            problems.append(
+                f'invalid value of {name}={value}, err: strconv.ParseBool: parsing "{value}": invalid syntax'
+            )
         else:
             values[name] = _BOOLEANS[value]
     if problems:

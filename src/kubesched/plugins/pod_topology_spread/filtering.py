@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from kubesched.columns import ABSENT, Booleans, Ids, Integers, NodeView, PodTemplate, WhatIf
+from kubesched.columns import ABSENT, Booleans, Integers, NodeView, PodTemplate, Positions, WhatIf
 from kubesched.framework import Reason, Verdict
 from kubesched.plugins.pod_topology_spread.plan import Plan, Spread
 
@@ -35,7 +35,7 @@ def judge(plan: Plan, pod: PodTemplate, nodes: NodeView) -> Verdict:
 def _failing_domains(spread: Spread) -> Integers:
     """Per domain, ABSENT included: what is wrong with it."""
     sums = spread.sums()
-    least = int(sums[spread.domains].min()) if len(spread.domains) else _NO_DOMAIN
+    least = int(sums[spread.part.domains].min()) if len(spread.part.domains) else _NO_DOMAIN
     failing: Integers = np.where(sums > _most(spread, least), TOO_SKEWED, 0)
     failing[ABSENT] = MISSING_LABEL
     return failing
@@ -49,27 +49,27 @@ def _failing_rows(spread: Spread, pod: PodTemplate, nodes: NodeView, what_if: Wh
         lambda other: int(other.namespace == namespace and selector.matches(other.labels)), len(nodes)
     )
     domains = nodes.domains(spread.column.key)
-    included: Booleans = spread.included[nodes.rows]
+    included: Booleans = spread.part.rows[nodes.rows]
     here = spread.sums()[domains] + np.where(included, change, 0)
     failing: Integers = np.where(here > _most(spread, _least_per_row(spread, here, domains, included)), TOO_SKEWED, 0)
     failing[domains == ABSENT] = MISSING_LABEL
     return failing
 
 
-def _least_per_row(spread: Spread, here: Integers, domains: Ids, included: Booleans) -> Integers:
+def _least_per_row(spread: Spread, here: Integers, domains: Positions, included: Booleans) -> Integers:
     """The least count over all domains, as each row sees it: only its own domain's count differs from what is."""
-    sums = spread.sums()[spread.domains]
+    sums = spread.sums()[spread.part.domains]
     if not len(sums):
         return np.full(len(here), _NO_DOMAIN, dtype=np.int64)
     lowest = int(sums.argmin())
     second = int(np.delete(sums, lowest).min()) if len(sums) > 1 else _NO_DOMAIN
-    elsewhere = np.where(domains == spread.domains[lowest], second, sums[lowest])
+    elsewhere = np.where(domains == spread.part.domains[lowest], second, sums[lowest])
     return np.where(included, np.minimum(elsewhere, here), sums[lowest])
 
 
 def _most(spread: Spread, least: Integers | int) -> Integers | int:
     """How many pods a domain may hold already: with the pod itself, at most `maxSkew` more than the least."""
     constraint = spread.constraint
-    if len(spread.domains) < constraint.min_domains:
+    if len(spread.part.domains) < constraint.min_domains:
         least = 0
     return least + constraint.max_skew - spread.is_self_matching
