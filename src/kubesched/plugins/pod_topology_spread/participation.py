@@ -41,7 +41,7 @@ class Participants:
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        self._node_changes = -1
+        self._found_with = (-1, -1)
         self._carrying: dict[frozenset[str], Booleans] = {}
         self._of_anybody: dict[tuple[str, frozenset[str]], Participation] = {}
 
@@ -71,11 +71,11 @@ class Participants:
         return found
 
     def _forget_if_stale(self) -> None:
-        position = self._cluster.nodes.node_changes.position
-        if position != self._node_changes:
+        rows = (self._cluster.nodes.node_changes.position, len(self._cluster.nodes))
+        if rows != self._found_with:
             self._carrying.clear()
             self._of_anybody.clear()
-            self._node_changes = position
+            self._found_with = rows
 
 
 def _admitted(pod: PodTemplate, constraint: Constraint, nodes: NodeView) -> Booleans:

@@ -81,7 +81,8 @@ class Plans:
         selector = self._constraints.default_selector(pod)
         if selector is None and not pod.spec.topology_spread_constraints:
             return _UNCONSTRAINED
-        made_with = (cluster.nodes.node_changes.position, cluster.counts.drops, selector)
+        # A pod on a node that is not known yet adds a row without a change of nodes.
+        made_with = (cluster.nodes.node_changes.position, len(cluster.nodes), cluster.counts.drops, selector)
         plans = self._plans.get(pod)
         if plans is None or plans.made_with != made_with:
             plans = self._plans[pod] = PlanPair(made_with, self._make(pod, HARD), self._make(pod, SOFT))
