@@ -15,7 +15,7 @@ import numpy.typing as npt
 from kubesched.columns.label_column import LabelColumn
 from kubesched.columns.node_table import NodeTable
 from kubesched.columns.pod_counts import PodCount, Weigh
-from kubesched.columns.types import ABSENT, Booleans, Counts, Ids, Integers, Rows
+from kubesched.columns.types import ABSENT, Booleans, Counts, Ids, Integers, Positions, Rows
 from kubesched.columns.what_if import WhatIf
 from kubesched.objects import Node, Taint
 
@@ -80,9 +80,9 @@ class NodeView:
         """The whole column of a label key; index it with `rows`, or use `domains`."""
         return self.table.label(key)
 
-    def domains(self, key: str) -> Ids:
+    def domains(self, key: str) -> Positions:
         """Per row: the id of its value of a label, or ABSENT. The topology domain, if `key` is a topology key."""
-        return self.table.label(key).ids[self.rows]
+        return self.table.label(key).domains[self.rows]
 
     def position_of(self, node_name: str) -> int | None:
         """Where a node is in this view."""
