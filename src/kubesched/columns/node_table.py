@@ -49,8 +49,8 @@ class NodeTable:
         self.feature_sets: Interner[frozenset[str]] = Interner()
         self.feature_set: Ids = np.zeros(self.capacity, dtype=np.int32)
         self.images = ImageIndex()
-        self.node_changes = Journal()
-        self.pod_changes = Journal()
+        self.node_changes: Journal[int] = Journal()
+        self.pod_changes: Journal[int] = Journal()
         self.node_count = 0
         self._free_rows: list[int] = []
         self.taint_sets.id_of(())
