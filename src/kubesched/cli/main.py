@@ -24,6 +24,7 @@ class LazyCommand(NamedTuple):
 
 
 COMMANDS: Final[dict[str, LazyCommand]] = {
+    "conformance": LazyCommand("kubesched.cli.conformance", "Run recorded scheduling decisions and compare."),
     "config": LazyCommand("kubesched.cli.config", "Show, check and convert scheduler configurations."),
 }
 

@@ -5,10 +5,12 @@ Data only, no policy: nothing here knows a plugin, a queue or an API server. The
     PodTemplate    what scheduling reads of a pod; pods with an equal spec share one
     NodeTable      one row per node, one array per fact (allocatable, labels, taints, ...)
     PodTable       one row per placed pod: its node's row, its template, its priority
+    TermsInUse     the affinity terms that placed pods carry
     PodCount       how many placed pods satisfy a predicate, per node and per topology domain, kept up to date
     NodeView       the rows that a plugin is asked about, optionally as if some pods were added or removed
 """
 
+from kubesched.columns.affinity_terms import AffinityTerm, CarriedTerm, TermKind
 from kubesched.columns.cluster import Cluster
 from kubesched.columns.journal import Journal, JournalReader
 from kubesched.columns.label_column import LabelColumn
@@ -17,12 +19,15 @@ from kubesched.columns.node_view import NodeView
 from kubesched.columns.pod_counts import PodCount, PodCounts
 from kubesched.columns.pod_table import PodTable
 from kubesched.columns.pod_template import PodInfo, PodTemplate, PodTemplates
+from kubesched.columns.terms_in_use import TermsInUse
 from kubesched.columns.types import ABSENT, Booleans, Counts, Ids, Integers, Rows
 from kubesched.columns.what_if import WhatIf
 
 __all__ = [
     "ABSENT",
+    "AffinityTerm",
     "Booleans",
+    "CarriedTerm",
     "Cluster",
     "Counts",
     "Ids",
@@ -39,5 +44,7 @@ __all__ = [
     "PodTemplate",
     "PodTemplates",
     "Rows",
+    "TermKind",
+    "TermsInUse",
     "WhatIf",
 ]

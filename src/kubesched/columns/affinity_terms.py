@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import enum
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from kubesched.objects import PodAffinityTerm, WeightedPodAffinityTerm
 from kubesched.objects.selectors import Selector, compile_label_selector
@@ -23,6 +25,31 @@ class AffinityTerm:
         """Whether a pod with these labels in this namespace is one that the term speaks of."""
         in_scope = namespace in self.namespaces or self.namespace_selector.matches(namespace_labels)
         return in_scope and self.selector.matches(labels)
+
+
+class TermKind(enum.Enum):
+    """What a term wants of the pods that it speaks of."""
+
+    REQUIRED_AFFINITY = "requiredAffinityTerms"
+    REQUIRED_ANTI_AFFINITY = "requiredAntiAffinityTerms"
+    PREFERRED_AFFINITY = "preferredAffinityTerms"
+    PREFERRED_ANTI_AFFINITY = "preferredAntiAffinityTerms"
+
+
+class CarriedTerm(NamedTuple):
+    """A term with its kind and without its weight: equal for all pods that ask for the same."""
+
+    kind: TermKind
+    term: AffinityTerm
+
+
+def carried(kind: TermKind, terms: Iterable[AffinityTerm]) -> dict[CarriedTerm, int]:
+    """The distinct terms, each with the sum of its weights (a required term weighs 1)."""
+    weights: dict[CarriedTerm, int] = {}
+    for term in terms:
+        key = CarriedTerm(kind, replace(term, weight=0))
+        weights[key] = weights.get(key, 0) + (term.weight or 1)
+    return weights
 
 
 def compile_term(term: PodAffinityTerm, owner_namespace: str, weight: int = 0) -> AffinityTerm:

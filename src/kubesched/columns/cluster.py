@@ -13,6 +13,7 @@ from kubesched.columns.node_view import NodeView
 from kubesched.columns.pod_counts import PodCounts
 from kubesched.columns.pod_table import PodTable
 from kubesched.columns.pod_template import PodInfo, PodTemplates
+from kubesched.columns.terms_in_use import TermsInUse
 from kubesched.objects import Namespace, Node
 from kubesched.objects.pod_resources import DEFAULT_FEATURES, ResourceFeatures
 
@@ -26,6 +27,7 @@ class Cluster:
         self.pods = PodTable()
         self.templates = PodTemplates(resources, features)
         self.counts = PodCounts(self.pods, self.nodes.labels)
+        self.terms = TermsInUse()
         self.namespace_labels: dict[str, Mapping[str, str]] = {}
         self.namespaces_version = 0
         self._counted_capacity = self.nodes.capacity
@@ -36,7 +38,9 @@ class Cluster:
 
     def set_node(self, node: Node) -> bool:
         """Add or change a node. False if nothing that scheduling reads has changed."""
-        return self.nodes.write(node)
+        changed = self.nodes.write(node)
+        self._grow_counts()
+        return changed
 
     def remove_node(self, name: str) -> None:
         row = self.nodes.row_of[name]
@@ -47,19 +51,21 @@ class Cluster:
         """Count a pod on a node; the node need not exist (yet)."""
         nodes, template = self.nodes, info.template
         row = nodes.row_for(node_name)
-        if nodes.capacity != self._counted_capacity:
-            self.counts.grow(nodes.capacity)
-            self._counted_capacity = nodes.capacity
+        self._grow_counts()
         is_new_template = template not in self.pods.slot_of
         slot = self.pods.add(info, row)
         if is_new_template:
             self.counts.slot_taken(slot, template)
+            self.terms.template_taken(template)
         self._account(info, row, slot, +1)
 
     def displace(self, uid: str) -> PodInfo:
         """Take a placed pod off its node."""
         info, row, slot = self.pods.remove(uid)
         self._account(info, row, slot, -1)
+        if info.template not in self.pods.slot_of:
+            self.counts.slot_released(slot, info.template)
+            self.terms.template_released(info.template)
         self._release_if_empty(row)
         return info
 
@@ -97,6 +103,12 @@ class Cluster:
         nodes.pod_count[row] += sign
         self.counts.change(slot, row, sign, terminating=info.pod.metadata.deletion_timestamp is not None)
         nodes.pod_changes.append(row)
+
+    def _grow_counts(self) -> None:
+        capacity = self.nodes.capacity
+        if capacity != self._counted_capacity:
+            self.counts.grow(capacity)
+            self._counted_capacity = capacity
 
     def _release_if_empty(self, row: int) -> None:
         if self.nodes.nodes[row] is None and not self.nodes.pod_count[row]:

@@ -6,7 +6,7 @@ whether it was asked about all nodes, about the three that changed, or about a p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -132,12 +132,17 @@ class NodeView:
 
     # ---- the pods on them ----------------------------------------------------------------------------------------
 
-    def count(self, key: Hashable, weigh: Weigh, *, counts_terminating: bool = True) -> PodCount:
+    def count(
+        self, key: Hashable, weigh: Weigh, *, counts_terminating: bool = True, tags: Iterable[Hashable] | None = None
+    ) -> PodCount:
         """The kept count of placed pods for which `weigh` is not 0, without any "what if".
 
-        `key` must name everything that `weigh` closes over; start it with the plugin's name.
+        `key` must name everything that `weigh` closes over; start it with the plugin's name. `tags` may narrow down
+        which templates can have a weight at all (see `PodTemplate.tags`).
         """
-        return self.cluster.counts.of(key, weigh, capacity=self.table.capacity, counts_terminating=counts_terminating)
+        return self.cluster.counts.of(
+            key, weigh, capacity=self.table.capacity, counts_terminating=counts_terminating, tags=tags
+        )
 
     def change_of(self, count: PodCount) -> Counts | None:
         """What the "what if" adds to a count on each row; None if there is no "what if"."""
@@ -152,8 +157,7 @@ class NodeView:
     def pods_in_domain(self, count: PodCount, key: str) -> Counts:
         """The count in each row's domain of `key`; 0 where the node lacks the label."""
         domains = self.domains(key)
-        sums = count.per_domain(self.table.label(key))[domains]
-        in_domain = np.where(domains != ABSENT, sums, 0)
+        in_domain = count.per_domain(self.table.label(key))[domains]
         change = self.change_of(count)
         return in_domain if change is None else in_domain + np.where(domains != ABSENT, change, 0)
 

@@ -7,7 +7,8 @@ conflicts are all such counts: a plugin says what it counts, and gets arrays.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
+from itertools import count as counting
 
 import numpy as np
 
@@ -23,15 +24,28 @@ _FEWEST_KEPT = 64
 
 
 class PodCount:
-    """A kept count. `version` changes whenever a number changes; `total` is the sum over all nodes."""
+    """A kept count. `total` is the sum over all nodes.
 
-    __slots__ = ("_domains", "counts_terminating", "kept", "rows", "total", "version", "weigh")
+    `version` changes whenever a number changes, and no two counts ever have the same: equal versions, equal numbers.
+    """
 
-    def __init__(self, weigh: Weigh, rows: Counts, *, counts_terminating: bool) -> None:
+    __slots__ = ("_domains", "_versions", "counts_terminating", "kept", "rows", "tags", "total", "version", "weigh")
+
+    def __init__(
+        self,
+        weigh: Weigh,
+        rows: Counts,
+        versions: Iterator[int],
+        *,
+        counts_terminating: bool,
+        tags: tuple[Hashable, ...] | None,
+    ) -> None:
         self.weigh = weigh
         self.rows = rows
         self.total = int(rows.sum())
-        self.version = 0
+        self.tags = tags
+        self._versions = versions
+        self.version = next(versions)
         self.counts_terminating = counts_terminating
         self.kept = True
         self._domains: dict[str, tuple[int, Counts]] = {}
@@ -39,7 +53,8 @@ class PodCount:
     def per_domain(self, column: LabelColumn, where: Booleans | None = None) -> Counts:
         """Sum per domain (value id of `column`), over all nodes that carry the key or only those in `where`.
 
-        The result has one entry per known value id, at least one. It is shared: don't write to it.
+        The result has one entry per known value id, and a last one, always 0, which answers for ABSENT: index it
+        with domain ids without further ado. It is shared: don't write to it.
         """
         if where is not None:
             return _sum_per_domain(column, self.rows, where)
@@ -51,7 +66,7 @@ class PodCount:
     def change(self, row: int, weight: int, labels: dict[str, LabelColumn]) -> None:
         self.rows[row] += weight
         self.total += weight
-        self.version += 1
+        self.version = next(self._versions)
         for key, (version, sums) in self._domains.items():
             column = labels[key]
             if column.version == version and (domain := column.ids[row]) != ABSENT:
@@ -66,31 +81,61 @@ class PodCounts:
         self._labels = labels
         self._counts: OrderedDict[Hashable, PodCount] = OrderedDict()
         self._in_slot: list[list[tuple[PodCount, int]]] = []  # by slot: counts its pods change, by how much
-        self._capacity = 0
+        self._slots_with: dict[Hashable, set[int]] = {}  # by tag of their templates
+        self._narrowed_to: dict[Hashable, dict[PodCount, None]] = {}  # counts by tag
+        self._not_narrowed: dict[PodCount, None] = {}
+        self._versions = counting()
+        self.drops = 0
+        """Changes when counts are dropped: whoever holds on to some must ask for them again then."""
 
-    def of(self, key: Hashable, weigh: Weigh, *, capacity: int, counts_terminating: bool = True) -> PodCount:
-        """The count for `key`, made by asking `weigh` about every template in use if it is not kept yet.
+    def of(
+        self,
+        key: Hashable,
+        weigh: Weigh,
+        *,
+        capacity: int,
+        counts_terminating: bool = True,
+        tags: Iterable[Hashable] | None = None,
+    ) -> PodCount:
+        """The count for `key`, made by asking `weigh` about templates in use if it is not kept yet.
 
-        `key` must name everything that `weigh` closes over.
+        `key` must name everything that `weigh` closes over. `tags`, if given, narrow the search: `weigh` is 0 for
+        all templates that have none of them (see `PodTemplate.tags`).
         """
         count = self._counts.get(key)
         if count is not None:
             self._counts.move_to_end(key)
             return count
-        weights = self._pods.by_slot(weigh)
+        tags = None if tags is None else tuple(tags)
+        weights = self._weights(weigh, tags)
         rows = self._pods.per_node(weights, capacity, with_terminating=counts_terminating)
-        count = self._counts[key] = PodCount(weigh, rows, counts_terminating=counts_terminating)
-        for slot in np.flatnonzero(weights):
+        count = self._counts[key] = PodCount(
+            weigh, rows, self._versions, counts_terminating=counts_terminating, tags=tags
+        )
+        self._file(count)
+        for slot in np.flatnonzero(weights).tolist():
             self._in_slot[slot].append((count, int(weights[slot])))
         self._drop_oldest(capacity)
         return count
 
     def slot_taken(self, slot: int, template: PodTemplate) -> None:
-        """A template got its first pod: ask every kept count about it."""
+        """A template got its first pod: ask every kept count that it may concern."""
         while len(self._in_slot) <= slot:
             self._in_slot.append([])
-        weighed = ((count, count.weigh(template)) for count in self._counts.values())
-        self._in_slot[slot] = [(count, weight) for count, weight in weighed if weight]
+        concerned = dict(self._not_narrowed)
+        for tag in template.tags:
+            self._slots_with.setdefault(tag, set()).add(slot)
+            concerned.update(self._narrowed_to.get(tag, {}))
+        self._in_slot[slot] = [(count, weight) for count in concerned if (weight := count.weigh(template))]
+
+    def slot_released(self, slot: int, template: PodTemplate) -> None:
+        """A template lost its last pod."""
+        self._in_slot[slot] = []
+        for tag in template.tags:
+            slots = self._slots_with[tag]
+            slots.discard(slot)
+            if not slots:
+                del self._slots_with[tag]
 
     def change(self, slot: int, row: int, sign: int, *, terminating: bool) -> None:
         for count, weight in self._in_slot[slot]:
@@ -105,14 +150,42 @@ class PodCounts:
         most = max(_FEWEST_KEPT, _BYTES_FOR_COUNTS // (8 * max(1, capacity)))
         if len(self._counts) <= most:
             return
+        self.drops += 1
         for _ in range(max(1, most // 8)):
-            self._counts.popitem(last=False)[1].kept = False
+            count = self._counts.popitem(last=False)[1]
+            count.kept = False
+            self._take_out(count)
         self._in_slot = [[entry for entry in entries if entry[0].kept] for entries in self._in_slot]
+
+    def _weights(self, weigh: Weigh, tags: Collection[Hashable] | None) -> Counts:
+        """`weigh` of each template in use that has one of the tags, by slot."""
+        if tags is None:
+            return self._pods.by_slot(weigh)
+        weights = np.zeros(len(self._pods.templates), dtype=np.int64)
+        for slot in set[int]().union(*(self._slots_with.get(tag, ()) for tag in tags)):
+            template = self._pods.templates[slot]
+            weights[slot] = weigh(template) if template is not None else 0
+        return weights
+
+    def _file(self, count: PodCount) -> None:
+        if count.tags is None:
+            self._not_narrowed[count] = None
+        for tag in count.tags or ():
+            self._narrowed_to.setdefault(tag, {})[count] = None
+
+    def _take_out(self, count: PodCount) -> None:
+        self._not_narrowed.pop(count, None)
+        for tag in count.tags or ():
+            filed = self._narrowed_to[tag]
+            filed.pop(count, None)
+            if not filed:
+                del self._narrowed_to[tag]
 
 
 def _sum_per_domain(column: LabelColumn, rows: Counts, where: Booleans | None) -> Counts:
-    ids = column.ids[: len(rows)]
-    counted = ids != ABSENT if where is None else (ids != ABSENT) & where
-    sums = np.zeros(max(1, len(column.values)), dtype=np.int64)
-    np.add.at(sums, ids[counted], rows[counted])
+    counted = rows if where is None else np.where(where, rows[: len(where)], 0)
+    ids = column.ids[: len(counted)]
+    # Shifted by one, so that ABSENT (-1) gets a bin of its own: it comes first, and leaves as the last entry.
+    sums = np.roll(np.bincount(ids + 1, counted, minlength=len(column.values) + 1).astype(np.int64), -1)
+    sums[ABSENT] = 0
     return sums

@@ -60,9 +60,9 @@ class PodTable:
         counted = (rows != ABSENT) & (weight != 0) if len(weight) else np.zeros(len(rows), dtype=np.bool_)
         if not with_terminating:
             counted &= ~self.terminating[used]
-        totals = np.zeros(nodes, dtype=np.int64)
-        np.add.at(totals, rows[counted], weight[counted])
-        return totals
+        if not counted.any():
+            return np.zeros(nodes, dtype=np.int64)
+        return np.bincount(rows[counted], weight[counted], minlength=nodes).astype(np.int64)
 
     # ---- written by Cluster ----------------------------------------------------------------------------------
 

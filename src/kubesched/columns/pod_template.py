@@ -6,15 +6,24 @@ else (requests, tolerations, compiled selectors, the answers of filters and scor
 
 from __future__ import annotations
 
+import contextlib
 import weakref
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from functools import cached_property
 from typing import Final, NamedTuple
 
 import msgspec
 
-from kubesched.columns.affinity_terms import AffinityTerm, compile_terms, compile_weighted
+from kubesched.columns.affinity_terms import (
+    AffinityTerm,
+    CarriedTerm,
+    TermKind,
+    carried,
+    compile_terms,
+    compile_weighted,
+)
 from kubesched.columns.interning import Interner
+from kubesched.errors import InvalidObjectError
 from kubesched.objects import ContainerPort, Pod, Quantity, Taint, Volume
 from kubesched.objects.pod_resources import DEFAULT_FEATURES, ResourceFeatures, scheduled_usage
 from kubesched.objects.tolerations import tolerates_taint
@@ -106,6 +115,33 @@ class PodTemplate:
         terms = affinity.preferred_during_scheduling_ignored_during_execution if affinity else ()
         return compile_weighted(terms, self.namespace)
 
+    def terms(self, kind: TermKind) -> tuple[AffinityTerm, ...]:
+        match kind:
+            case TermKind.REQUIRED_AFFINITY:
+                return self.required_affinity
+            case TermKind.REQUIRED_ANTI_AFFINITY:
+                return self.required_anti_affinity
+            case TermKind.PREFERRED_AFFINITY:
+                return self.preferred_affinity
+            case TermKind.PREFERRED_ANTI_AFFINITY:
+                return self.preferred_anti_affinity
+
+    @cached_property
+    def carried_terms(self) -> Mapping[CarriedTerm, int]:
+        """All terms with their weights. A placed pod's terms that do not compile are as if absent (PodInfo.Update)."""
+        if not self.has_affinity:
+            return {}
+        found: dict[CarriedTerm, int] = {}
+        for kind in TermKind:
+            with contextlib.suppress(InvalidObjectError):
+                found |= carried(kind, self.terms(kind))
+        return found
+
+    @cached_property
+    def tags(self) -> frozenset[Hashable]:
+        """Its labels and its affinity terms: what counts are narrowed by (see `PodCounts.of`)."""
+        return frozenset((*self.labels.items(), *self.carried_terms))
+
     @cached_property
     def has_affinity(self) -> bool:
         affinity = self.spec.affinity
@@ -142,7 +178,7 @@ class PodTemplates:
 
     def __init__(self, resources: Interner[str], features: ResourceFeatures = DEFAULT_FEATURES) -> None:
         self._resources = resources
-        self._features = features
+        self.features = features
         self._known: weakref.WeakValueDictionary[bytes, PodTemplate] = weakref.WeakValueDictionary()
 
     def __len__(self) -> int:
@@ -153,7 +189,7 @@ class PodTemplates:
         key = _ENCODER.encode(_identity(pod, wanted_node))
         template = self._known.get(key)
         if template is None:
-            template = self._known[key] = PodTemplate(pod, self._resources, self._features, wanted_node)
+            template = self._known[key] = PodTemplate(pod, self._resources, self.features, wanted_node)
         return PodInfo(pod, template)
 
 
@@ -168,7 +204,7 @@ def _identity(pod: Pod, wanted_node: str) -> tuple[object, ...]:
         metadata.namespace,
         metadata.labels,
         (metadata.name, metadata.uid, status.resource_claim_statuses) if is_unique else None,
-        (owner.kind, owner.name) if owner else None,
+        (owner.api_version, owner.kind, owner.name) if owner else None,
         wanted_node,
         spec.node_selector,
         spec.containers,

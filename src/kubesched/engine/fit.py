@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from random import Random
 
 import numpy as np
 
 from kubesched.columns import Booleans, Cluster, Integers, PodInfo
-from kubesched.engine.kept_filters import KeptFilters
+from kubesched.engine.kept import Kept
 from kubesched.engine.kept_scores import Scores
 from kubesched.engine.pre_filtering import PreFiltered
 from kubesched.engine.selection import BlockMaxima, best_of
 from kubesched.engine.tracker import RowArray
 from kubesched.framework import Code, CycleState, Diagnosis, NodeStatuses, Status, Verdict
 from kubesched.framework.verdict import status_of
+from kubesched.objects import Node
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,17 +33,19 @@ class Fit:
     """The result of filtering: the kept answers, narrowed by what holds in this cycle only."""
 
     def __init__(
-        self, pod: PodInfo, state: CycleState, cluster: Cluster, pre_filtered: PreFiltered, filters: KeptFilters
+        self, pod: PodInfo, state: CycleState, cluster: Cluster, pre_filtered: PreFiltered, kept: Kept
     ) -> None:
         self.pod = pod
         self.state = state
         self.pre_filtered = pre_filtered
-        self.filters = filters
+        self.kept = kept
+        self.filters = kept.filters
         self._cluster = cluster
         self._alive: Booleans | None = None  # None: just `filters.fits`
         self._considered: Booleans | None = None  # None: every node
         self._overrides: dict[int, Status] = {}
         self._verdicts: list[PluginVerdict] = []
+        self._rejectors: set[str] = set()
 
     @property
     def is_whole(self) -> bool:
@@ -64,8 +67,21 @@ class Fit:
         names = self._cluster.nodes.names
         return [names[row] for row in self.rows().tolist()]
 
-    def takes(self, row: int) -> bool:
-        return bool((self.filters.fits if self._alive is None else self._alive)[row])
+    def nodes(self) -> list[Node]:
+        """The node objects that take the pod."""
+        nodes = self._cluster.nodes.nodes
+        return [node for row in self.rows().tolist() if (node := nodes[row]) is not None]
+
+    def takes(self, rows: RowArray) -> Booleans:
+        """Which of these rows take the pod."""
+        fitting: Booleans = (self.filters.fits if self._alive is None else self._alive)[rows]
+        return fitting
+
+    @property
+    def evaluated(self) -> int:
+        """How many nodes were looked at."""
+        nodes = self._cluster.nodes.node_count
+        return nodes if self._considered is None else int(np.count_nonzero(self._considered))
 
     def considers(self, row: int) -> bool:
         """Whether the row has a node that is looked at."""
@@ -94,6 +110,17 @@ class Fit:
         keep[said.rows[~said.verdict.fitting]] = False
         self._narrow(keep)
 
+    def keep_only_named(self, names: Collection[str], rejected: Mapping[str, Status], *, by: str) -> None:
+        """Go on with these nodes; the others have the statuses given here (extenders)."""
+        row_of = self._cluster.nodes.row_of
+        before = self.count
+        for name, status in rejected.items():
+            if (row := row_of.get(name)) is not None:
+                self._overrides[row] = status
+        self.keep_only(np.array([row for name in names if (row := row_of.get(name)) is not None], dtype=np.intp))
+        if self.count != before:
+            self._rejectors.add(by)
+
     def reject(self, row: int, status: Status) -> None:
         """This status is the answer for a row, whatever the filters say (nominated pods, extenders)."""
         self._overrides[row] = status
@@ -121,7 +148,7 @@ class Fit:
             absent = Status.unresolvable(f"node(s) didn't satisfy plugin(s) [{' '.join(pre_filtered.limiting)}]")
         statuses = RowStatuses(self._cluster, self._rejections(), self._overrides, self._considered, absent)
         diagnosis.statuses = statuses
-        diagnosis.unschedulable_plugins |= statuses.plugins()
+        diagnosis.unschedulable_plugins |= statuses.plugins() | self._rejectors
         diagnosis.pending_plugins |= {s.plugin for s in self._overrides.values() if s.code is Code.PENDING}
         return diagnosis
 

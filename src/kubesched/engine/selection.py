@@ -6,7 +6,6 @@ from random import Random
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from kubesched.columns import Integers
 
@@ -18,44 +17,55 @@ INFEASIBLE: Final = -1
 class BlockMaxima:
     """The totals of all rows, with the maximum of each block of rows and how many rows of the block have it."""
 
-    __slots__ = ("_maxima", "_ties", "totals")
+    __slots__ = ("_maxima", "_ties", "_totals")
 
     def __init__(self, totals: Integers) -> None:
-        self.totals = totals
+        self._totals = totals
         blocks = -(-len(totals) // BLOCK)
         self._maxima: Integers = np.full(blocks, INFEASIBLE, dtype=np.int64)
         self._ties: Integers = np.zeros(blocks, dtype=np.int64)
-        self.refresh_all()
+        for block in range(blocks):
+            self._count(block)
 
-    def refresh_all(self) -> None:
-        whole = len(self.totals) // BLOCK * BLOCK
-        blocks = self.totals[:whole].reshape(-1, BLOCK)
-        if whole:
-            self._maxima[: len(blocks)] = blocks.max(axis=1)
-            self._ties[: len(blocks)] = (blocks == self._maxima[: len(blocks), None]).sum(axis=1)
-        if whole < len(self.totals):
-            self._refresh(len(blocks))
+    @property
+    def totals(self) -> Integers:
+        """By row. Change them with `set` only."""
+        return self._totals
 
-    def refresh_rows(self, rows: npt.NDArray[np.intp]) -> None:
-        """The totals of these rows have changed."""
-        for block in {row // BLOCK for row in rows.tolist()}:
-            self._refresh(block)
+    def set(self, row: int, total: int) -> None:
+        """A row's total has changed; its block is counted again only if that cannot be avoided."""
+        before = self._totals[row]
+        if before == total:
+            return
+        self._totals[row] = total
+        block = row // BLOCK
+        highest = self._maxima[block]
+        if total > highest:
+            self._maxima[block], self._ties[block] = total, 1
+        elif total == highest:
+            self._ties[block] += 1
+        elif before == highest:
+            if self._ties[block] > 1:
+                self._ties[block] -= 1
+            else:
+                self._count(block)
 
     def best(self, random: Random) -> int:
         """A row with the highest total, each with the same probability; -1 if every row is infeasible."""
-        highest = self._maxima.max(initial=INFEASIBLE)
+        maxima = self._maxima
+        highest = maxima.max(initial=INFEASIBLE)
         if highest <= INFEASIBLE:
             return -1
-        blocks = np.flatnonzero(self._maxima == highest)
+        blocks = np.flatnonzero(maxima == highest)
         ahead = np.cumsum(self._ties[blocks])
         chosen = random.randrange(int(ahead[-1]))
         at = int(np.searchsorted(ahead, chosen, side="right"))
         skipped = chosen - (int(ahead[at - 1]) if at else 0)
         start = int(blocks[at]) * BLOCK
-        return start + int(np.flatnonzero(self.totals[start : start + BLOCK] == highest)[skipped])
+        return start + int(np.flatnonzero(self._totals[start : start + BLOCK] == highest)[skipped])
 
-    def _refresh(self, block: int) -> None:
-        part = self.totals[block * BLOCK : (block + 1) * BLOCK]
+    def _count(self, block: int) -> None:
+        part = self._totals[block * BLOCK : (block + 1) * BLOCK]
         highest = part.max()
         self._maxima[block] = highest
         self._ties[block] = np.count_nonzero(part == highest)

@@ -41,10 +41,10 @@ from kubesched.runtime.observer import PluginObserver, SilentObserver
 from kubesched.telemetry.logging import log
 
 P = TypeVar("P", bound=Plugin)
-Registry = Mapping[str, type[Plugin]]
+Registry = Mapping[str, PluginFactory]
 
 
-def merged_registry(in_tree: Registry, out_of_tree: Registry) -> dict[str, type[Plugin]]:
+def merged_registry(in_tree: Registry, out_of_tree: Registry) -> dict[str, PluginFactory]:
     """All plugins by name; a name that is taken is an error."""
     taken = sorted(in_tree.keys() & out_of_tree.keys())
     if taken:
@@ -230,13 +230,15 @@ class Profile:
 def _points_of(registry: Registry) -> Callable[[str], Collection[ExtensionPoint] | None]:
     def points(name: str) -> Collection[ExtensionPoint] | None:
         plugin = registry.get(name)
-        return None if plugin is None else [ExtensionPoint(point) for point in points_served(plugin)]
+        return (
+            None if plugin is None else [ExtensionPoint(point) for point in points_served(cast("type[Plugin]", plugin))]
+        )
 
     return points
 
 
 def _build(name: str, registry: Registry, config: KubeSchedulerProfile, handle: ProfileHandle) -> Plugin:
-    factory = cast("PluginFactory", registry[name])
+    factory = registry[name]
     try:
         return factory(config.args_of(name), handle)
     except ConfigurationError:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from kubesched.errors import KubeschedError
 from kubesched.serving.authentication import Authenticator
 from kubesched.serving.authorization import Authorizer
+from kubesched.serving.health import NOSNIFF
 from kubesched.telemetry.logging import log
 
 PEER_CERTIFICATE = "peer_certificate"
@@ -61,7 +62,7 @@ def _status(code: int, reason: str, message: str, **more: object) -> Response:
         **more,
         "code": code,
     }
-    return JSONResponse(status, code, headers={"X-Content-Type-Options": "nosniff"})
+    return Response(json.dumps(status, indent=2), code, media_type="application/json", headers=NOSNIFF)
 
 
 def _without_caching(send: Send) -> Send:

@@ -14,7 +14,8 @@ import sys
 import threading
 import traceback
 import tracemalloc
-from typing import Final
+from types import CoroutineType
+from typing import Any, Final
 
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
@@ -106,7 +107,7 @@ class DebugPages:
         text = (await request.body()).decode(errors="replace")
         try:
             if not (text.isascii() and text.isdigit()):
-                raise ConfigurationError([f'parsing "{text}": invalid syntax'])
+                raise ConfigurationError([f'strconv.ParseUint: parsing "{text}": invalid syntax'])
             self._log.verbosity = int(text)
         except ConfigurationError as error:
             return PlainTextResponse(f"{error}\n", 400, headers=NOSNIFF)
@@ -126,13 +127,25 @@ def _all_stacks() -> str:
     text = io.StringIO()
     text.write(f"{len(tasks)} tasks, {threading.active_count()} threads\n")
     for task in tasks:
-        text.write("\n")
-        task.print_stack(file=text)
+        text.write(f"\nTask {task.get_name()}:\n")
+        text.writelines(traceback.StackSummary.from_list(_awaiting(task)).format())
     names = {thread.ident: thread.name for thread in threading.enumerate()}
     for ident, frame in sys._current_frames().items():
         text.write(f"\nThread {names.get(ident, ident)}:\n")
         text.writelines(traceback.format_stack(frame))
     return text.getvalue()
+
+
+def _awaiting(task: asyncio.Task[Any]) -> list[traceback.FrameSummary]:
+    """Where each coroutine of a task waits, outermost first. (`Task.get_stack` knows the outermost only.)"""
+    places = []
+    waiting: object = task.get_coro()
+    while isinstance(waiting, CoroutineType):
+        if (frame := waiting.cr_frame) is not None:
+            code = frame.f_code
+            places.append(traceback.FrameSummary(code.co_filename, frame.f_lineno, code.co_qualname))
+        waiting = waiting.cr_await
+    return places
 
 
 def _index(_request: Request) -> Response:

@@ -84,6 +84,8 @@ class SecureServer:
             await self._server.serve(sockets=[self._listener])
         finally:
             refreshing.cancel()
+            for server in getattr(self._server, "servers", ()):  # a cancelled uvicorn leaves them open, if it has any
+                server.close()
             self._listener.close()
 
     def stop(self) -> None:

@@ -93,7 +93,7 @@ def _negotiate(request: Request, kind: str, text: str, facts: Mapping[str, Any])
         page = kind.lower()
         headers["Warning"] = f'299 - "This version of the {page} endpoint is deprecated. Please use a newer version."'
     body = {"kind": kind, "apiVersion": f"{GROUP}/{version}", "metadata": {"name": COMPONENT}, **facts}
-    return JSONResponse(body, headers=headers)
+    return JSONResponse(body, headers=headers, media_type=f"application/json;g={GROUP};v={version};as={kind}")
 
 
 def _uptime(seconds: int) -> str:

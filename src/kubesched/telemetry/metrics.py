@@ -44,9 +44,9 @@ class SchedulerMetrics:
         self._instruments.reset()
 
     def record_features(self, features: Iterable[tuple[str, str, bool]]) -> None:
-        """(name, stage, enabled) of every feature gate; the stage is ALPHA, BETA, DEPRECATED or "" for GA."""
+        """(name, stage, enabled) of every feature gate. Shown are the stages ALPHA, BETA, DEPRECATED and "" for GA."""
         for name, stage, enabled in features:
-            self.feature_enabled.set(1.0 if enabled else 0.0, name, stage)
+            self.feature_enabled.set(1.0 if enabled else 0.0, name, "" if stage == "GA" else stage.upper())
 
     def _attempts(self, made: InstrumentSet) -> None:
         self.schedule_attempts = made.counter(

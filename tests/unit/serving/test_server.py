@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import http.client
 import json
 import socket
@@ -30,7 +31,6 @@ from kubesched.telemetry.metrics import SchedulerMetrics
 if TYPE_CHECKING:
     from tests.unit.serving.conftest import Authority, FakeReviews
 
-Get = Callable[..., tuple[int, str]]
 LOOPBACK = ServingOptions(bind_address="127.0.0.1", port=0)
 
 
@@ -64,12 +64,12 @@ async def serving(
     )
     authorizer = Authorizer(AuthorizationOptions(), reviews=reviews, clock=clock)
     app = build_app(pages, authenticator=authenticator, authorizer=authorizer, clock=clock, log=Logger())
-    task = asyncio.create_task(server.serve(app))
+    task = asyncio.create_task(server.serve(app), name="serving")
     try:
         yield server
     finally:
         server.stop()
-        await task
+        await asyncio.wait([task])
 
 
 async def get(
@@ -169,3 +169,16 @@ def test_a_wrong_address_is_refused() -> None:
     """Host names are none."""
     with pytest.raises(ConfigurationError, match="--bind-address: 'localhost' does not appear to be"):
         bind(ServingOptions(bind_address="localhost"))
+
+
+async def test_a_cancelled_server_leaves_no_port_open(reviews: FakeReviews) -> None:
+    """However the scheduler ends."""
+    async with serving(reviews, TlsOptions(), dict) as server:
+        port = server.port
+        assert (await get(server, "/healthz"))[0] == 200
+        (task,) = [task for task in asyncio.all_tasks() if task.get_name() == "serving"]
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", port), timeout=1)

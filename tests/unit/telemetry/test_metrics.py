@@ -84,14 +84,15 @@ def test_the_whole_exposition_parses_and_carries_the_stability() -> None:
     metrics = SchedulerMetrics(registry)
     register_process_metrics(registry)
     metrics.schedule_attempts.inc("scheduled", "default-scheduler")
-    metrics.record_features([("DynamicResourceAllocation", "", True), ("GangScheduling", "ALPHA", False)])
+    metrics.record_features([("DynamicResourceAllocation", "GA", True), ("GangScheduling", "Alpha", False)])
     metrics.leader_election.master_status.set(1, "kube-scheduler")
     metrics.rest_client.requests.inc("200", "GET", "127.0.0.1:6443")
     families = {family.name: family for family in text_string_to_metric_families(generate_latest(registry).decode())}
     assert families["scheduler_schedule_attempts"].documentation.startswith("[STABLE] Number of attempts to schedule")
-    assert {(s.labels["name"], s.value) for s in families["kubernetes_feature_enabled"].samples} == {
-        ("DynamicResourceAllocation", 1.0),
-        ("GangScheduling", 0.0),
+    gates = families["kubernetes_feature_enabled"].samples
+    assert {(gate.labels["name"], gate.labels["stage"], gate.value) for gate in gates} == {
+        ("DynamicResourceAllocation", "", 1.0),
+        ("GangScheduling", "ALPHA", 0.0),
     }
     assert families["kubernetes_build_info"].samples[0].labels["minor"] == "36"
     assert "process_resident_memory_bytes" in families

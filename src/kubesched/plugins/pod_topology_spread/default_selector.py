@@ -1,0 +1,78 @@
+"""Which pods belong together with a pod, by the services and the controller that select it."""
+
+from __future__ import annotations
+
+from weakref import WeakKeyDictionary
+
+from kubesched.columns import PodTemplate
+from kubesched.errors import InvalidObjectError
+from kubesched.framework import ObjectStores
+from kubesched.objects import LabelSelector, ReplicaSet, ReplicationController, Service, StatefulSet
+from kubesched.objects.selectors import Selector, compile_label_selector, selector_from_labels
+
+
+class DefaultSelectors:
+    """The selectors of a pod's services and of its controller, merged (helper.DefaultSelector)."""
+
+    def __init__(self, objects: ObjectStores) -> None:
+        self._services = objects.of(Service)
+        self._replication_controllers = objects.of(ReplicationController)
+        self._replica_sets = objects.of(ReplicaSet)
+        self._stateful_sets = objects.of(StatefulSet)
+        self._service_labels: WeakKeyDictionary[PodTemplate, dict[str, str]] = WeakKeyDictionary()
+        self._services_version = -1
+        self._merged: WeakKeyDictionary[PodTemplate, tuple[object, Selector]] = WeakKeyDictionary()
+
+    def of(self, pod: PodTemplate) -> Selector:
+        """A selector that selects everything if neither a service nor a controller selects the pod.
+
+        Cheap while neither the services nor the pod's controller have changed.
+        """
+        if self._services.version != self._services_version:
+            self._service_labels.clear()
+            self._merged.clear()
+            self._services_version = self._services.version
+        controller = self._controller_selector(pod)
+        known = self._merged.get(pod)
+        if known is None or known[0] != controller:
+            known = self._merged[pod] = (controller, _merge(self._labels_of_services(pod), controller))
+        return known[1]
+
+    def _labels_of_services(self, pod: PodTemplate) -> dict[str, str]:
+        found = self._service_labels.get(pod)
+        if found is None:
+            found = {}
+            for service in self._services.in_namespace(pod.namespace):
+                selector = service.spec.selector
+                if selector.items() <= pod.labels.items():
+                    found |= selector
+            self._service_labels[pod] = found
+        return found
+
+    def _controller_selector(self, pod: PodTemplate) -> LabelSelector | dict[str, str] | None:
+        owner = pod.exemplar.metadata.controller_of
+        if owner is None:
+            return None
+        match (owner.api_version, owner.kind):
+            case ("v1", "ReplicationController"):
+                controller = self._replication_controllers.get(owner.name, pod.namespace)
+                return controller.spec.selector if controller else None
+            case ("apps/v1", "ReplicaSet"):
+                replica_set = self._replica_sets.get(owner.name, pod.namespace)
+                return replica_set.spec.selector if replica_set else None
+            case ("apps/v1", "StatefulSet"):
+                stateful_set = self._stateful_sets.get(owner.name, pod.namespace)
+                return stateful_set.spec.selector if stateful_set else None
+            case _:
+                return None
+
+
+def _merge(labels: dict[str, str], controller: LabelSelector | dict[str, str] | None) -> Selector:
+    if isinstance(controller, dict):
+        return selector_from_labels(labels | controller)
+    of_services = selector_from_labels(labels)
+    try:
+        of_controller = compile_label_selector(controller)
+    except InvalidObjectError:
+        return of_services
+    return Selector.of((*of_services.requirements, *of_controller.requirements))

@@ -1,0 +1,75 @@
+"""DoNotSchedule: a node whose domain would hold too many of the pods is out."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from kubesched.columns import ABSENT, Booleans, Ids, Integers, NodeView, PodTemplate, WhatIf
+from kubesched.framework import Reason, Verdict
+from kubesched.plugins.pod_topology_spread.plan import Plan, Spread
+
+_UNEVEN: Final = "node(s) didn't match pod topology spread constraints"
+REASONS: Final = (
+    Reason.unresolvable(f"{_UNEVEN} (missing required label)"),
+    Reason.unschedulable(_UNEVEN),
+)
+MISSING_LABEL, TOO_SKEWED = 1, 2
+_NO_DOMAIN: Final = (1 << 31) - 1
+"""The least count where no domain takes part (newCriticalPaths)."""
+
+
+def judge(plan: Plan, pod: PodTemplate, nodes: NodeView) -> Verdict:
+    """Constraints are looked at in their order; the first that a node fails gives the reason."""
+    bits = np.zeros(len(nodes), dtype=np.int64)
+    for spread in reversed(plan.spreads):
+        if nodes.what_if is None:
+            failing = _failing_domains(spread)[nodes.domains(spread.column.key)]
+        else:
+            failing = _failing_rows(spread, pod, nodes, nodes.what_if)
+        np.copyto(bits, failing, where=failing != 0)
+    return Verdict(bits, REASONS)
+
+
+def _failing_domains(spread: Spread) -> Integers:
+    """Per domain, ABSENT included: what is wrong with it."""
+    sums = spread.sums()
+    least = int(sums[spread.domains].min()) if len(spread.domains) else _NO_DOMAIN
+    failing: Integers = np.where(sums > _most(spread, least), TOO_SKEWED, 0)
+    failing[ABSENT] = MISSING_LABEL
+    return failing
+
+
+def _failing_rows(spread: Spread, pod: PodTemplate, nodes: NodeView, what_if: WhatIf) -> Integers:
+    """The same per row, where the pods supposed on a row change its domain's count, and maybe the least count."""
+    selector, namespace = spread.constraint.selector, pod.namespace
+    # Unlike in the count, terminating pods and an empty selector make no difference here (updateWithPod).
+    change = what_if.change(
+        lambda other: int(other.namespace == namespace and selector.matches(other.labels)), len(nodes)
+    )
+    domains = nodes.domains(spread.column.key)
+    included: Booleans = spread.included[nodes.rows]
+    here = spread.sums()[domains] + np.where(included, change, 0)
+    failing: Integers = np.where(here > _most(spread, _least_per_row(spread, here, domains, included)), TOO_SKEWED, 0)
+    failing[domains == ABSENT] = MISSING_LABEL
+    return failing
+
+
+def _least_per_row(spread: Spread, here: Integers, domains: Ids, included: Booleans) -> Integers:
+    """The least count over all domains, as each row sees it: only its own domain's count differs from what is."""
+    sums = spread.sums()[spread.domains]
+    if not len(sums):
+        return np.full(len(here), _NO_DOMAIN, dtype=np.int64)
+    lowest = int(sums.argmin())
+    second = int(np.delete(sums, lowest).min()) if len(sums) > 1 else _NO_DOMAIN
+    elsewhere = np.where(domains == spread.domains[lowest], second, sums[lowest])
+    return np.where(included, np.minimum(elsewhere, here), sums[lowest])
+
+
+def _most(spread: Spread, least: Integers | int) -> Integers | int:
+    """How many pods a domain may hold already: with the pod itself, at most `maxSkew` more than the least."""
+    constraint = spread.constraint
+    if len(spread.domains) < constraint.min_domains:
+        least = 0
+    return least + constraint.max_skew - spread.is_self_matching

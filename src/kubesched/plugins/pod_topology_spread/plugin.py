@@ -1,0 +1,74 @@
+"""The plugin itself: when it has something to say, and how long that stays true."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+
+from kubesched.columns import Integers, NodeView, PodInfo, PodTemplate
+from kubesched.config.plugin_args import PodTopologySpreadArgs
+from kubesched.framework import (
+    SKIP,
+    SUCCESS,
+    CycleState,
+    EventHint,
+    FilterPlugin,
+    Handle,
+    PreFilterPlugin,
+    PreScorePlugin,
+    Reach,
+    ScorePlugin,
+    Status,
+    Verdict,
+)
+from kubesched.plugins.pod_topology_spread.constraints import Constraints
+from kubesched.plugins.pod_topology_spread.filtering import judge
+from kubesched.plugins.pod_topology_spread.hints import Hints
+from kubesched.plugins.pod_topology_spread.plan import NAME, Plans
+from kubesched.plugins.pod_topology_spread.scoring import normalized, raw_scores, topology_weights
+
+
+class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
+    """Pods of a kind spread evenly over hosts, zones, or whatever a constraint names."""
+
+    name = NAME
+    reach = Reach.NODE
+
+    def __init__(self, args: PodTopologySpreadArgs | None, handle: Handle) -> None:
+        constraints = Constraints(args or PodTopologySpreadArgs(), handle)
+        self._cluster = handle.cluster
+        self._plans = Plans(handle.cluster, constraints)
+        self._hints = Hints(constraints)
+
+    def basis(self, pod: PodTemplate) -> Hashable:
+        return self._plans.of(pod).basis()
+
+    def score_reach_of(self, pod: PodTemplate) -> Reach:
+        """The weights of topologies depend on which nodes are feasible."""
+        return Reach.CYCLE if self._plans.of(pod).soft.spreads else Reach.NODE
+
+    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Status:
+        plan = self._plans.of(pod.template).hard
+        if plan.problem:
+            return Status.failed(f"get constraints from pod: {plan.problem}")
+        return SUCCESS if plan.spreads else SKIP
+
+    def filter_nodes(self, state: CycleState, pod: PodTemplate, nodes: NodeView) -> Verdict:
+        return judge(self._plans.of(pod).hard, pod, nodes)
+
+    def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Status:
+        plan = self._plans.of(pod.template).soft
+        if plan.problem:
+            return Status.failed(f"calculating preScoreState: {plan.problem}")
+        if not plan.spreads or not self._cluster.nodes.node_count:
+            return SKIP
+        state.write(NAME, topology_weights(plan, nodes))
+        return SUCCESS
+
+    def score_nodes(self, state: CycleState, pod: PodTemplate, nodes: NodeView) -> Integers:
+        return raw_scores(self._plans.of(pod).soft, state.read(NAME, tuple), nodes)
+
+    def normalize_scores(self, state: CycleState, pod: PodTemplate, scores: Integers) -> Integers:
+        return normalized(scores)
+
+    def events_to_register(self) -> Sequence[EventHint]:
+        return self._hints.events()
