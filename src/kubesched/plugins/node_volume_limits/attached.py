@@ -6,7 +6,7 @@ Kept by looking again only at nodes whose pods, attachments, claims, volumes or 
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Set
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -27,16 +27,28 @@ K = TypeVar("K")
 class AttachedHere:
     """One node's volumes by id: those of its pods, with the number of pods that use each, and those of attachments."""
 
-    users: Counter[str] = field(default_factory=Counter)
+    users: dict[str, int] = field(default_factory=dict)
     drivers: dict[str, str] = field(default_factory=dict)
     attachments: dict[str, str] = field(default_factory=dict)
     failure: Failure | None = None
     templates: frozenset[PodTemplate] = frozenset()
     sources: frozenset[Source] = frozenset()
+    counts: dict[str, int] = field(default_factory=dict)
+    """Volumes per driver, as of the last `count`."""
 
-    def counts(self) -> Counter[str]:
-        """Volumes per driver."""
-        return Counter((self.attachments | {id_: self.drivers[id_] for id_ in self.users}).values())
+    def change(self, volumes: Iterable[Attachable], change: int) -> None:
+        """So many pods more (or fewer) use these volumes."""
+        users, drivers = self.users, self.drivers
+        for volume in volumes:
+            drivers[volume.id] = volume.driver
+            users[volume.id] = users.get(volume.id, 0) + change
+
+    def count(self) -> None:
+        counts: dict[str, int] = {}
+        for volume, driver in (self.attachments | self.drivers).items():
+            if self.users.get(volume) or volume in self.attachments:
+                counts[driver] = counts.get(driver, 0) + 1
+        self.counts = counts
 
 
 _NOTHING = AttachedHere()
@@ -85,12 +97,10 @@ class AttachedVolumes:
                 continue
             if position not in changed:
                 here = self._on_row.get(int(rows[position]), _NOTHING)
-                changed[position] = AttachedHere(Counter(here.users), dict(here.drivers), here.attachments)
-            for volume in self._lookup.volumes_of(pod.template).volumes:
-                changed[position].users[volume.id] += sign
-                changed[position].drivers[volume.id] = volume.driver
+                changed[position] = AttachedHere(dict(here.users), dict(here.drivers), here.attachments)
+            changed[position].change(self._lookup.volumes_of(pod.template).volumes, sign)
         for here in changed.values():
-            here.users = +here.users
+            here.count()
         return changed
 
     def refresh(self) -> None:
@@ -147,18 +157,17 @@ class AttachedVolumes:
         attachments, read = self._attachments.on_node(cluster.nodes.names[row])
         if not templates and not read:
             return _NOTHING
-        users: Counter[str] = Counter()
-        drivers: dict[str, str] = {}
+        here = AttachedHere(attachments=attachments, templates=frozenset(templates))
         sources: set[Source] = {(PersistentVolume, name) for name in read}
-        failure: Failure | None = None
         for template in templates:
             pod = self._volumes_of(template)
-            for volume in pod.volumes:
-                users[volume.id] += 1
-                drivers[volume.id] = volume.driver
+            here.change(pod.volumes, +1)
             sources |= pod.sources
-            failure = failure or next((f for f in pod.failures if not f.is_absence), None)
-        return AttachedHere(users, drivers, attachments, failure, frozenset(templates), frozenset(sources))
+            if pod.failures and here.failure is None:
+                here.failure = next((failure for failure in pod.failures if not failure.is_absence), None)
+        here.sources = frozenset(sources)
+        here.count()
+        return here
 
     def _volumes_of(self, template: PodTemplate) -> PodVolumes:
         known = self._known.get(template)
@@ -169,9 +178,8 @@ class AttachedVolumes:
     def _file(self, row: int, before: AttachedHere, now: AttachedHere) -> None:
         _refile(self._rows_using, row, before.users.keys(), now.users.keys())
         _refile(self._rows_from, row, before.sources, now.sources)
-        counts = now.counts()
-        for driver in before.counts().keys() | counts.keys():
-            self.counts(driver)[row] = counts[driver]
+        for driver in before.counts.keys() | now.counts.keys():
+            self.counts(driver)[row] = now.counts.get(driver, 0)
         if now.failure is not None:
             self.failures[row] = now.failure
         else:

@@ -90,6 +90,8 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin):
             limits = self._csi_nodes.limits(driver)
             if limits is not None:
                 exceeded |= self._exceeds(limits[nodes.rows], driver, volumes, nodes, supposed)
+        if not reasons:
+            return Verdict.rejects(nodes, where=exceeded, reason=LIMIT_EXCEEDED)
         return Verdict.first_of(nodes, *reasons, (exceeded, LIMIT_EXCEEDED))
 
     def events_to_register(self) -> Sequence[EventHint]:
@@ -114,10 +116,10 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin):
         if supposed:
             present, new = present.copy(), np.array(np.broadcast_to(new, len(nodes)))
             for position, here in supposed.items():
-                present[position] = here.counts()[driver]
-                new[position] = sum(volume.id not in here.users for volume in volumes)
-        exceeds: Booleans = (present + new > limits) & (new > 0)
-        return exceeds
+                present[position] = here.counts.get(driver, 0)
+                new[position] = sum(not here.users.get(volume.id) for volume in volumes)
+        exceeds: Booleans = present + new > limits
+        return exceeds if isinstance(new, np.int64) else exceeds & (new > 0)
 
     def _missing_drivers(
         self, by_driver: dict[str, list[Attachable]], nodes: NodeView

@@ -26,6 +26,8 @@ BIND_CONFLICT: Final = Reason.unresolvable("node(s) didn't find available persis
 NO_SPACE: Final = Reason.unresolvable("node(s) did not have enough free storage")
 NO_VOLUME: Final = Reason.unresolvable("node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)")
 
+REASONS: Final = (NODE_CONFLICT, BIND_CONFLICT, NO_SPACE, NO_VOLUME)
+
 
 @dataclass(frozen=True, slots=True)
 class Provision:
@@ -41,31 +43,24 @@ class Provision:
 class Found:
     """The answer for each node of a view: what is missing there, and what the claims that wait would get."""
 
-    unreached: Booleans
-    without_volume: Booleans
-    unmatched: Booleans
-    without_space: Booleans
+    missing: dict[Reason, Booleans] = field(default_factory=dict)
     picks: list[Picks] = field(default_factory=list)
     provisions: list[Provision] = field(default_factory=list)
     error: tuple[Booleans, str] | None = None
     """Something is wrong with a volume or a claim, on these nodes."""
 
-    @classmethod
-    def nothing_missing(cls, nodes: NodeView) -> Found:
-        missing = [np.zeros(len(nodes), dtype=np.bool_) for _ in range(4)]
-        return cls(missing[0], missing[1], missing[2], missing[3])
+    def misses(self, where: Booleans, reason: Reason) -> None:
+        known = self.missing.get(reason)
+        self.missing[reason] = where if known is None else known | where
 
     def verdict(self, nodes: NodeView) -> Verdict:
         if self.error is not None:
             # It ends the attempt, whichever node it is reported for.
             return Verdict.of_statuses(nodes, {int(np.argmax(self.error[0])): Status.failed(self.error[1])})
-        return Verdict.all_of(
-            nodes,
-            (self.unreached, NODE_CONFLICT),
-            (self.unmatched, BIND_CONFLICT),
-            (self.without_space, NO_SPACE),
-            (self.without_volume, NO_VOLUME),
-        )
+        given = [(self.missing[reason], reason) for reason in REASONS if reason in self.missing]
+        if len(given) == 1:
+            return Verdict.rejects(nodes, where=given[0][0], reason=given[0][1])
+        return Verdict.all_of(nodes, *given)
 
 
 class VolumeFinder:
@@ -86,7 +81,7 @@ class VolumeFinder:
         self._csi_nodes = csi_nodes
 
     def find(self, claims: PodClaims, nodes: NodeView) -> Found:
-        found = Found.nothing_missing(nodes)
+        found = Found()
         self._check_bound(claims.bound, nodes, found)
         if claims.delayed and found.error is None:
             self._pool.refresh()
@@ -108,7 +103,7 @@ class VolumeFinder:
         for claim in claims:
             volume = self._volumes.get(claim.spec.volume_name)
             if volume is None:
-                found.without_volume = is_open if is_open is not None else np.ones(len(nodes), dtype=np.bool_)
+                found.misses(is_open if is_open is not None else np.ones(len(nodes), dtype=np.bool_), NO_VOLUME)
                 return
             reached, unclear, problem = reachable_where_bound(volume, nodes, self._csi_nodes)
             if problem:
@@ -117,18 +112,20 @@ class VolumeFinder:
                     found.error = is_unclear, problem
                     return
             is_open = reached if is_open is None else is_open & reached
-            found.unreached = ~is_open
+            found.missing[NODE_CONFLICT] = ~is_open
 
     def _serve(self, claims: tuple[PersistentVolumeClaim, ...], nodes: NodeView, found: Found) -> None:
         selected = [claim for claim in claims if SELECTED_NODE in claim.metadata.annotations]
+        is_open = np.ones(len(nodes), dtype=np.bool_)
         for claim in selected:
-            found.unmatched |= _other_than(claim.metadata.annotations[SELECTED_NODE], nodes)
+            is_open &= _is_named(claim.metadata.annotations[SELECTED_NODE], nodes)
+        if selected:
+            found.misses(~is_open, BIND_CONFLICT)
         # Claims of equal size keep the order of the pod's volumes.
         to_match = sorted(
             (claim for claim in claims if SELECTED_NODE not in claim.metadata.annotations),
             key=lambda claim: claim.spec.resources.requests.get(STORAGE, Quantity.ZERO).nanos,
         )
-        is_open = ~found.unmatched
         needed = [(claim, is_open) for claim in selected]
         for claim in to_match:
             try:
@@ -150,23 +147,22 @@ class VolumeFinder:
                 continue
             storage_class = self._classes.get(class_of_claim(claim))
             if storage_class is None or not provisions(storage_class):
-                found.unmatched |= where
+                found.misses(where, BIND_CONFLICT)
                 is_open &= ~where
                 continue
-            outside = where & ~in_topologies(storage_class, nodes)
-            found.unmatched |= outside
+            allowed = where & in_topologies(storage_class, nodes)
+            found.misses(where & ~allowed, BIND_CONFLICT)
             reports = self._capacities.sufficient(claim, storage_class, nodes)
+            served = allowed if reports is None else allowed & (reports != NONE)
             if reports is not None:
-                is_full = where & ~outside & (reports == NONE)
-                found.without_space |= is_full
-                outside |= is_full
-            is_open &= ~outside
-            found.provisions.append(Provision(claim, where & ~outside, reports))
+                found.misses(allowed & ~served, NO_SPACE)
+            is_open &= served | ~where
+            found.provisions.append(Provision(claim, served, reports))
 
 
-def _other_than(node_name: str, nodes: NodeView) -> Booleans:
-    others = np.ones(len(nodes), dtype=np.bool_)
+def _is_named(node_name: str, nodes: NodeView) -> Booleans:
+    named = np.zeros(len(nodes), dtype=np.bool_)
     position = nodes.position_of(node_name)
     if position is not None:
-        others[position] = False
-    return others
+        named[position] = True
+    return named
