@@ -94,7 +94,7 @@ class Evaluator:
 
     def _ask_cycle_filters(self, fit: Fit) -> None:
         """Plugins that keep nothing are asked about the rows that are still feasible, one after the other."""
-        for plugin in fit.kept.filters.cycle_filters(fit.state):
+        for plugin in fit.kept.filters.cycle_filters():
             rows = fit.rows()
             if not len(rows):
                 return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kubesched.columns import Cluster, Integers, PodInfo, PodTemplate
+from kubesched.columns import Cluster, PodInfo, PodTemplate
 from kubesched.engine.kept_filters import KeptFilters
 from kubesched.engine.kept_scores import KeptScores
 from kubesched.engine.lineup import Lineup
@@ -21,7 +21,6 @@ class Kept:
         self._cluster = cluster
         self._tracker = ChangeTracker(cluster.nodes)
         self._memo: RowMemo | None = None
-        self._memo_columns: tuple[int, ...] = ()
         self.filters = KeptFilters(template, lineup, cluster)
         self.scores = KeptScores(template, lineup, cluster)
 
@@ -39,28 +38,40 @@ class Kept:
         if changes.everything:
             filters.drop()
             scores.drop()
-        elif changes.nodes or changes.pods:
-            self._ask_again(state, pod, changes.nodes, changes.pods)
+            rows: list[int] = []
+        else:
+            rows = self._without_remembered(changes.pods)
+            if rows:
+                self._ask(state, pod, rows, (Reach.SUMS, Reach.ROW))
+                if self._memo is not None:
+                    self._memo.learn(rows)
+            if changes.nodes:
+                self._ask(state, pod, changes.nodes, (Reach.NODE, Reach.SUMS, Reach.ROW))
+                rows = rows + changes.nodes
         if filters.complete(state, pod):
             scores.drop_totals()
-        elif changes.nodes or changes.pods:
-            rows = changes.nodes + changes.pods
+            self._memo = None
+        elif rows:
             filters.rows_changed(rows)
             scores.rows_changed(rows, filters.fits)
 
-    def _ask_again(self, state: CycleState, pod: PodInfo, nodes: list[int], pods: list[int]) -> None:
-        """Rows whose node changed: everybody. Rows whose pods changed: plugins that look at pods, or the memo."""
-        sums, others = self._by_sums(), nodes
-        if pods and sums:
-            memo = self._memo_for(sums)
-            unknown = memo.fill(pods)
-            if unknown:
-                self._ask(state, pod, unknown, (Reach.SUMS,))
-                memo.learn(unknown)
-        if pods:
-            self._ask(state, pod, pods, (Reach.ROW,))
-        if others:
-            self._ask(state, pod, others, (Reach.NODE, Reach.SUMS, Reach.ROW))
+    def _without_remembered(self, rows: list[int]) -> list[int]:
+        """Settle the rows whose answers are remembered; returns the others."""
+        if not rows:
+            return rows
+        filters, scores = self.filters, self.scores
+        if self._memo is None or self._memo.columns != (*filters.by_sums, *scores.by_sums):
+            self._memo = RowMemo(self._cluster.nodes, filters.by_sums, scores.by_sums)
+        if filters.has_row_columns or scores.has_row_columns:
+            return rows
+        unknown: list[int] = []
+        for row in rows:
+            answer = self._memo.recall(row)
+            if answer is None:
+                unknown.append(row)
+            else:
+                scores.settle(row, answer.points if filters.settle(row, answer.fits) else None)
+        return unknown
 
     def _ask(self, state: CycleState, pod: PodInfo, rows: list[int], reaches: tuple[Reach, ...]) -> None:
         view = None
@@ -72,13 +83,3 @@ class Kept:
             if column.reach in reaches:
                 view = view or self._cluster.view(as_rows(rows))
                 column.merge(view, self.scores.ask(column.plugin, state, pod, view))
-
-    def _by_sums(self) -> list[Integers]:
-        arrays = [column.bits for column in self.filters.columns.values() if column.reach is Reach.SUMS]
-        return arrays + [column.raw for column in self.scores.columns.values() if column.reach is Reach.SUMS]
-
-    def _memo_for(self, arrays: list[Integers]) -> RowMemo:
-        identities = tuple(map(id, arrays))
-        if self._memo is None or identities != self._memo_columns:
-            self._memo, self._memo_columns = RowMemo(self._cluster.nodes, arrays), identities
-        return self._memo

@@ -30,7 +30,7 @@ class KeptFilters:
         plugins: dict[str, Plugin] = {p.name: p for p in (*lineup.pre_filters, *lineup.filters)}
         plugins |= {p.name: p for p in lineup.pre_scores} | {p.name: p for p, _ in lineup.scores}
         self._reach = {name: plugin.reach_of(template) for name, plugin in plugins.items()}
-        self._based = [p for p in plugins.values() if type(p).basis is not Plugin.basis]
+        self._based = [(p, p.basis) for p in plugins.values() if type(p).basis is not Plugin.basis]
         self._bases: dict[str, object] = {}
         self._answers: dict[str, PreFilterAnswer] = {}
         self._pre_filtered: PreFiltered | None = None
@@ -40,14 +40,27 @@ class KeptFilters:
         """Kept answers by plugin; `Kept` brings them up to date where rows have changed."""
         self.fits: Booleans = np.zeros(0, dtype=np.bool_)
         """Per row: it has a node, and no kept filter rejects the pod there."""
+        self._fits_but_for_sums = self.fits
+        self._completed: PreFiltered | None = None
+        self._cycle_filters: list[FilterPlugin] = []
+        self.by_sums: list[FilterColumn] = []
+        self.has_row_columns = False
         self.feasible = 0
         self.rows_asked = 0
 
     def start(self, pod: PodInfo) -> tuple[CycleState, frozenset[str]]:
         """A cycle state for a pod, and the plugins whose basis has changed since the last time."""
-        stale = [plugin.name for plugin in self._based if self._basis_changed(plugin)]
+        stale: list[str] = []
+        template, bases = self._template, self._bases
+        for plugin, basis_of in self._based:
+            basis = basis_of(template)
+            if basis != bases.get(plugin.name, _UNSEEN):
+                bases[plugin.name] = basis
+                self._reach[plugin.name] = plugin.reach_of(template)
+                stale.append(plugin.name)
         if not stale:
             return CycleState(pod, self._lasting_state), _NONE_STALE
+        self._completed = None
         for name in stale:
             self._answers.pop(name, None)
             self.columns.pop(name, None)
@@ -71,10 +84,19 @@ class KeptFilters:
     def drop(self) -> None:
         """Everything may have changed."""
         self.columns.clear()
+        self._completed = None
 
     def complete(self, state: CycleState, pod: PodInfo) -> bool:
         """Ask the plugins that keep their answers and have none yet. True if `fits` was made anew."""
+        if self._completed is self._pre_filtered and self._completed is not None:
+            return False
+        self._completed = self._pre_filtered
         skipped, columns = state.skipped_filters, self.columns
+        self._cycle_filters = [
+            plugin
+            for plugin in self._lineup.filters
+            if self._reach[plugin.name] is Reach.CYCLE and plugin.name not in skipped
+        ]
         anew = len(self.fits) != self._cluster.nodes.capacity
         for plugin in self._lineup.filters:
             name, reach = plugin.name, self._reach[plugin.name]
@@ -93,25 +115,29 @@ class KeptFilters:
         self.rows_asked += len(nodes)
         verdict = ask_filter(column.plugin, state, pod, nodes)
         if not column.merge(nodes.rows, verdict):
-            del self.columns[column.plugin.name]  # too many different reasons: `complete` asks about all rows
+            # Too many different reasons: `complete` asks about all rows.
+            del self.columns[column.plugin.name]
+            self._completed = None
 
     def rows_changed(self, rows: list[int]) -> None:
         """The columns are up to date at these rows: take that over into `fits`."""
-        exists, fits = self._cluster.nodes.exists, self.fits
-        columns = list(self.columns.values())
+        exists = self._cluster.nodes.exists
+        others = [column for column in self.columns.values() if column.reach is not Reach.SUMS]
         for row in rows:
-            fitting = bool(exists[row]) and not any(column.bits[row] for column in columns)
-            if fits[row] != fitting:
-                fits[row] = fitting
-                self.feasible += 1 if fitting else -1
+            self._fits_but_for_sums[row] = exists[row] and not any(column.bits[row] for column in others)
+            self.settle(row, not any(column.bits[row] for column in self.by_sums))
 
-    def cycle_filters(self, state: CycleState) -> list[FilterPlugin]:
+    def settle(self, row: int, fits_by_sums: bool) -> bool:
+        """Whether a row fits, given the answer of the plugins that see sums only."""
+        fitting = fits_by_sums and bool(self._fits_but_for_sums[row])
+        if self.fits[row] != fitting:
+            self.fits[row] = fitting
+            self.feasible += 1 if fitting else -1
+        return fitting
+
+    def cycle_filters(self) -> list[FilterPlugin]:
         """The plugins that must be asked in every cycle."""
-        return [
-            plugin
-            for plugin in self._lineup.filters
-            if self._reach[plugin.name] is Reach.CYCLE and plugin.name not in state.skipped_filters
-        ]
+        return self._cycle_filters
 
     def in_order(self, state: CycleState) -> list[FilterColumn]:
         """A column per plugin that filters, in the order of the profile; without answers where none are kept."""
@@ -124,16 +150,14 @@ class KeptFilters:
     def _pre_filters_last(self) -> bool:
         return all(self._reach[plugin.name] is not Reach.CYCLE for plugin in self._lineup.pre_filters)
 
-    def _basis_changed(self, plugin: Plugin) -> bool:
-        basis = plugin.basis(self._template)
-        if basis == self._bases.get(plugin.name, _UNSEEN):
-            return False
-        self._bases[plugin.name] = basis
-        self._reach[plugin.name] = plugin.reach_of(self._template)
-        return True
-
     def _make_fits(self) -> None:
-        self.fits = self._cluster.nodes.exists.copy()
+        self.by_sums = [column for column in self.columns.values() if column.reach is Reach.SUMS]
+        self.has_row_columns = any(column.reach is Reach.ROW for column in self.columns.values())
+        self._fits_but_for_sums = self._cluster.nodes.exists.copy()
         for column in self.columns.values():
+            if column.reach is not Reach.SUMS:
+                self._fits_but_for_sums &= column.bits == 0
+        self.fits = self._fits_but_for_sums.copy()
+        for column in self.by_sums:
             self.fits &= column.bits == 0
         self.feasible = int(np.count_nonzero(self.fits))

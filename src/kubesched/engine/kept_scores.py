@@ -41,8 +41,11 @@ class KeptScores:
         self.columns: dict[str, ScoreColumn] = {}
         """Kept raw scores by plugin; `Kept` brings them up to date where rows have changed."""
         self._maxima: BlockMaxima | None = None
-        self._local: list[ScoreColumn] = []
+        self._others: list[ScoreColumn] = []
         self._offset = 0
+        self._points_but_for_sums: Integers = np.zeros(0, dtype=np.int64)
+        self.by_sums: list[ScoreColumn] = []
+        self.has_row_columns = False
         self.rows_asked = 0
         self._set_reach()
 
@@ -52,12 +55,12 @@ class KeptScores:
             self.columns.pop(name, None)
             self._says_skip.pop(name, None)
         self._set_reach()
-        self._maxima = None
+        self._columns_changed()
 
     def drop(self) -> None:
         """Everything may have changed."""
         self.columns.clear()
-        self._maxima = None
+        self._columns_changed()
 
     def drop_totals(self) -> None:
         """Which rows are feasible has changed beyond the rows that `rows_changed` names."""
@@ -65,19 +68,22 @@ class KeptScores:
 
     def rows_changed(self, rows: list[int], fits: Booleans) -> None:
         """The columns are up to date at these rows: take that over into the totals."""
-        maxima = self._maxima
-        if maxima is None:
+        if self._maxima is None:
             return
         if not all(column.is_local for column in self.columns.values()):
-            self._maxima = None
+            self.drop_totals()
             return
         for row in rows:
-            total = INFEASIBLE
-            if fits[row]:
-                total = self._offset
-                for column in self._local:
-                    total += column.weight * int(column.raw[row])
-            maxima.set(row, total)
+            points = self._offset + sum(column.weight * int(column.raw[row]) for column in self._others)
+            self._points_but_for_sums[row] = points
+            by_sums = sum(column.weight * int(column.raw[row]) for column in self.by_sums)
+            self.settle(row, by_sums if fits[row] else None)
+
+    def settle(self, row: int, points: int | None) -> None:
+        """A row's total, given the weighted points of the plugins that see sums only; None: the row does not fit."""
+        if self._maxima is not None:
+            total = INFEASIBLE if points is None else points + int(self._points_but_for_sums[row])
+            self._maxima.set(row, total)
 
     def ranked(self, state: CycleState, pod: PodInfo, fits: Booleans) -> BlockMaxima | None:
         """The kept totals of all rows; None where they depend on other rows or on the cycle: ask `scores` then."""
@@ -90,16 +96,15 @@ class KeptScores:
         if not all(column.is_local for column in columns):
             return None
         feasible = np.flatnonzero(fits)
+        self._others = [column for column in columns if column not in self.by_sums and not column.normalizes]
+        constants = [column for column in columns if column.normalizes]
+        finals = {c.plugin.name: normalized(c.plugin, state, pod, c.raw[feasible]) for c in columns}
+        self._offset = sum(c.weight * int(finals[c.plugin.name][0]) for c in constants)
+        self._points_but_for_sums = np.full(self._cluster.nodes.capacity, self._offset, dtype=np.int64)
+        for column in self._others:
+            self._points_but_for_sums += column.weight * column.raw
         totals = np.full(self._cluster.nodes.capacity, INFEASIBLE, dtype=np.int64)
-        totals[feasible] = 0
-        self._offset, self._local = 0, []
-        for column in columns:
-            final = normalized(column.plugin, state, pod, column.raw[feasible])
-            totals[feasible] += column.weight * final
-            if column.normalizes:
-                self._offset += column.weight * int(final[0])
-            else:
-                self._local.append(column)
+        totals[feasible] = sum(c.weight * finals[c.plugin.name] for c in columns)
         self._maxima = BlockMaxima(totals)
         return self._maxima
 
@@ -108,7 +113,8 @@ class KeptScores:
         nodes = self._cluster.view(rows)
         self._complete(state, pod, lambda: nodes)
         by_plugin: dict[str, Integers] = {}
-        totals = np.zeros(len(rows), dtype=np.int64)
+        # Without any score plugin every node is as good as the next: each gets 1 (prioritizeNodes).
+        totals = np.full(len(rows), 0 if self._lineup.scores else 1, dtype=np.int64)
         for plugin, weight in self._lineup.scores:
             if plugin.name in state.skipped_scores:
                 continue
@@ -132,6 +138,12 @@ class KeptScores:
             nodes = self._cluster.view()
             column = self.columns[name] = ScoreColumn(plugin, weight, reach, self._cluster.nodes.capacity)
             column.merge(nodes, self.ask(plugin, state, pod, nodes))
+            self._columns_changed()
+
+    def _columns_changed(self) -> None:
+        self.by_sums = [column for column in self.columns.values() if column.reach is Reach.SUMS]
+        self.has_row_columns = any(column.reach is Reach.ROW for column in self.columns.values())
+        self.drop_totals()
 
     def _pre_score(self, state: CycleState, pod: PodInfo, feasible: Callable[[], NodeView]) -> None:
         nodes: NodeView | None = None
