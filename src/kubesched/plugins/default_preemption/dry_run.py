@@ -15,7 +15,7 @@ import numpy as np
 from kubesched.columns import Booleans, PodInfo
 from kubesched.framework import CycleState, Handle, Victims
 from kubesched.plugins.default_preemption.budgets import Budgets
-from kubesched.plugins.default_preemption.potential_victims import PotentialVictims, RowArray
+from kubesched.plugins.default_preemption.potential_victims import PotentialVictims, RankedVictims, RowArray
 
 NO_VICTIMS = "No preemption victims found for incoming pod"
 
@@ -74,25 +74,22 @@ class DryRun:
     def _spared(self, everybody: PotentialVictims, fitting: RowArray, enough: int) -> Iterator[tuple[str, Victims]]:
         """The victims on each of the fitting rows, in order; worked out for so many rows at a time."""
         for begin in range(0, len(fitting), enough):
-            here = everybody.at(fitting[begin : begin + enough])
+            here = everybody.ranked(fitting[begin : begin + enough])
             breaks_budget = self._budgets.broken_by(here.nodes.cluster.pods, here.pods, here.positions)
             evicted = self._spare(here, breaks_budget)
-            for position in range(len(here.nodes)):
-                yield here.nodes.name(position), here.victims(position, evicted, breaks_budget)
+            for position, victims in enumerate(here.victims(evicted, breaks_budget)):
+                yield here.nodes.name(position), victims
 
-    def _spare(self, here: PotentialVictims, breaks_budget: Booleans) -> Booleans:
+    def _spare(self, here: RankedVictims, breaks_budget: Booleans) -> Booleans:
         """Who must go. Those whom a budget protects are tried first, then the others, the most important first."""
         evicted = np.ones(len(here.pods), dtype=np.bool_)
         counts = here.counts()
         starts = np.cumsum(counts) - counts
         turns = np.lexsort((~breaks_budget, here.positions))
         for turn in range(int(counts.max(initial=0))):
-            trying = np.flatnonzero(counts > turn)
+            trying = counts > turn
             tried = turns[starts[trying] + turn]
             evicted[tried] = False
-            world = here.without(evicted)
-            if len(trying) < len(world):
-                world = here.at(trying).without(evicted[counts[here.positions] > turn])
-            fits = self._handle.fits_with_nominated(self._state, self._pod, world)
+            fits = self._handle.fits_with_nominated(self._state, self._pod, here.without_on(trying, evicted))
             evicted[tried[~fits]] = True
         return evicted
