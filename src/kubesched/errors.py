@@ -7,7 +7,8 @@
     ├── PluginError             a plugin raised, or answered with the wrong type or shape
     └── ClientError             talking to an API server failed
         ├── ApiStatusError      the server answered with a Status other than success
-        └── TransportError      no answer: connection, TLS, time-out
+        ├── TransportError      no answer: connection, TLS, time-out
+        └── ExtenderError       an HTTP extender failed, or answered what makes no sense
 
 An error carries its facts as attributes and says them in one line. "Does not fit" is not an error: it is a value
 (`kubesched.framework.Status`).
@@ -90,4 +91,20 @@ class ApiStatusError(ClientError):
 
 
 class TransportError(ClientError):
-    """No answer from the server: connection refused or broken, TLS, or a time-out."""
+    """No answer from the server: connection refused or broken, TLS, or a time-out.
+
+    `request_sent` is False when the server surely saw nothing of the request: then even a create may be tried again.
+    """
+
+    def __init__(self, message: str, *, request_sent: bool = True, timed_out: bool = False) -> None:
+        self.request_sent = request_sent
+        self.timed_out = timed_out
+        super().__init__(message)
+
+
+class ExtenderError(ClientError):
+    """An HTTP extender failed, or answered what makes no sense; `extender` is its URL."""
+
+    def __init__(self, message: str, *, extender: str) -> None:
+        self.extender = extender
+        super().__init__(message)

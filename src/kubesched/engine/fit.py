@@ -10,7 +10,7 @@ from random import Random
 import numpy as np
 
 from kubesched.columns import Booleans, Cluster, Integers, PodInfo
-from kubesched.engine.kept_filters import KeptFilters
+from kubesched.engine.kept import Kept
 from kubesched.engine.kept_scores import Scores
 from kubesched.engine.pre_filtering import PreFiltered
 from kubesched.engine.selection import BlockMaxima, best_of
@@ -32,12 +32,13 @@ class Fit:
     """The result of filtering: the kept answers, narrowed by what holds in this cycle only."""
 
     def __init__(
-        self, pod: PodInfo, state: CycleState, cluster: Cluster, pre_filtered: PreFiltered, filters: KeptFilters
+        self, pod: PodInfo, state: CycleState, cluster: Cluster, pre_filtered: PreFiltered, kept: Kept
     ) -> None:
         self.pod = pod
         self.state = state
         self.pre_filtered = pre_filtered
-        self.filters = filters
+        self.kept = kept
+        self.filters = kept.filters
         self._cluster = cluster
         self._alive: Booleans | None = None  # None: just `filters.fits`
         self._considered: Booleans | None = None  # None: every node
