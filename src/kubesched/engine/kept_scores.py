@@ -113,7 +113,8 @@ class KeptScores:
         nodes = self._cluster.view(rows)
         self._complete(state, pod, lambda: nodes)
         by_plugin: dict[str, Integers] = {}
-        totals = np.zeros(len(rows), dtype=np.int64)
+        # Without any score plugin every node is as good as the next: each gets 1 (prioritizeNodes).
+        totals = np.full(len(rows), 0 if self._lineup.scores else 1, dtype=np.int64)
         for plugin, weight in self._lineup.scores:
             if plugin.name in state.skipped_scores:
                 continue
