@@ -1,1 +1,42 @@
-"""The cluster in columns: node table, label sets, pod templates, counts, views. Data only, no policy."""
+"""The cluster in columns: node table, pod table, pod templates, counts of pods, and views of it all.
+
+Data only, no policy: nothing here knows a plugin, a queue or an API server. The way to read it:
+
+    PodTemplate    what scheduling reads of a pod; pods with an equal spec share one
+    NodeTable      one row per node, one array per fact (allocatable, labels, taints, ...)
+    PodTable       one row per placed pod: its node's row, its template, its priority
+    PodCount       how many placed pods satisfy a predicate, per node and per topology domain, kept up to date
+    NodeView       the rows that a plugin is asked about, optionally as if some pods were added or removed
+"""
+
+from kubesched.columns.cluster import Cluster
+from kubesched.columns.journal import Journal
+from kubesched.columns.label_column import LabelColumn
+from kubesched.columns.node_table import NodeTable
+from kubesched.columns.node_view import NodeView
+from kubesched.columns.pod_counts import PodCount, PodCounts
+from kubesched.columns.pod_table import PodTable
+from kubesched.columns.pod_template import PodInfo, PodTemplate, PodTemplates
+from kubesched.columns.types import ABSENT, Booleans, Counts, Ids, Integers, Rows
+from kubesched.columns.what_if import WhatIf
+
+__all__ = [
+    "ABSENT",
+    "Booleans",
+    "Cluster",
+    "Counts",
+    "Ids",
+    "Integers",
+    "Journal",
+    "LabelColumn",
+    "NodeTable",
+    "NodeView",
+    "PodCount",
+    "PodCounts",
+    "PodInfo",
+    "PodTable",
+    "PodTemplate",
+    "PodTemplates",
+    "Rows",
+    "WhatIf",
+]

@@ -1,0 +1,103 @@
+"""The tables together: every change to what is placed where goes through here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from kubesched.columns.interning import Interner
+from kubesched.columns.node_table import NodeTable
+from kubesched.columns.node_view import NodeView
+from kubesched.columns.pod_counts import PodCounts
+from kubesched.columns.pod_table import PodTable
+from kubesched.columns.pod_template import PodInfo, PodTemplates
+from kubesched.objects import Namespace, Node
+from kubesched.objects.pod_resources import DEFAULT_FEATURES, ResourceFeatures
+
+
+class Cluster:
+    """Nodes, the pods on them, and namespaces' labels. No rules: whoever calls knows why."""
+
+    def __init__(self, features: ResourceFeatures = DEFAULT_FEATURES) -> None:
+        resources: Interner[str] = Interner()
+        self.nodes = NodeTable(resources)
+        self.pods = PodTable()
+        self.templates = PodTemplates(resources, features)
+        self.counts = PodCounts(self.pods, self.nodes.labels)
+        self.namespace_labels: dict[str, Mapping[str, str]] = {}
+        self.namespaces_version = 0
+        self._counted_capacity = self.nodes.capacity
+
+    def view(self, rows: npt.NDArray[np.intp] | None = None) -> NodeView:
+        """A view of the given rows, or of all."""
+        return NodeView(self, slice(0, len(self.nodes)) if rows is None else rows)
+
+    def set_node(self, node: Node) -> bool:
+        """Add or change a node. False if nothing that scheduling reads has changed."""
+        return self.nodes.write(node)
+
+    def remove_node(self, name: str) -> None:
+        row = self.nodes.row_of[name]
+        self.nodes.clear(row)
+        self._release_if_empty(row)
+
+    def place(self, info: PodInfo, node_name: str) -> None:
+        """Count a pod on a node; the node need not exist (yet)."""
+        nodes, template = self.nodes, info.template
+        row = nodes.row_for(node_name)
+        if nodes.capacity != self._counted_capacity:
+            self.counts.grow(nodes.capacity)
+            self._counted_capacity = nodes.capacity
+        is_new_template = template not in self.pods.slot_of
+        slot = self.pods.add(info, row)
+        if is_new_template:
+            self.counts.slot_taken(slot, template)
+        self._account(info, row, slot, +1)
+
+    def displace(self, uid: str) -> PodInfo:
+        """Take a placed pod off its node."""
+        info, row, slot = self.pods.remove(uid)
+        self._account(info, row, slot, -1)
+        self._release_if_empty(row)
+        return info
+
+    def replace(self, info: PodInfo) -> None:
+        """A newer version of a placed pod, on the same node."""
+        row = self.pods.row_of(info.uid)
+        assert row is not None, f"pod {info.key} is not placed"
+        old = self.pods.infos[row]
+        assert old is not None
+        if old.template is info.template and old.pod.is_terminating == info.pod.is_terminating:
+            self.pods.swap(row, info)
+        else:
+            node_name = self.nodes.names[int(self.pods.node_row[row])]
+            self.displace(info.uid)
+            self.place(info, node_name)
+
+    def set_namespace(self, namespace: Namespace) -> None:
+        if self.namespace_labels.get(namespace.metadata.name) != namespace.metadata.labels:
+            self.namespace_labels[namespace.metadata.name] = namespace.metadata.labels
+            self.namespaces_version += 1
+
+    def remove_namespace(self, name: str) -> None:
+        if self.namespace_labels.pop(name, None) is not None:
+            self.namespaces_version += 1
+
+    def _account(self, info: PodInfo, row: int, slot: int, sign: int) -> None:
+        nodes, template = self.nodes, info.template
+        requested = nodes.requested
+        for resource, amount in template.request_vector:
+            while resource >= len(requested):
+                nodes.resource_id(nodes.resources.values[len(requested)])
+            requested[resource][row] += sign * amount
+        nodes.nonzero_cpu[row] += sign * template.nonzero_cpu
+        nodes.nonzero_memory[row] += sign * template.nonzero_memory
+        nodes.pod_count[row] += sign
+        self.counts.change(slot, row, sign, terminating=info.pod.metadata.deletion_timestamp is not None)
+        nodes.pod_changes.append(row)
+
+    def _release_if_empty(self, row: int) -> None:
+        if self.nodes.nodes[row] is None and not self.nodes.pod_count[row]:
+            self.nodes.release(row)

@@ -1,0 +1,79 @@
+"""One label key over all nodes: an interned value id per row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from kubesched.columns.types import ABSENT, Booleans, Ids, Integers, Rows, grown
+
+_NOT_AN_INTEGER = np.iinfo(np.int64).min
+
+
+class LabelColumn:
+    """`ids[row]` is the id of the row's value, or ABSENT. Ids are dense from 0, so they serve as topology domains.
+
+    `version` changes with any entry: what was derived from the column (domain sums) is stale then.
+    """
+
+    __slots__ = ("_id_of", "_integers", "ids", "key", "values", "version")
+
+    def __init__(self, key: str, capacity: int) -> None:
+        self.key = key
+        self.ids: Ids = np.full(capacity, ABSENT, dtype=np.int32)
+        self.values: list[str] = []
+        self.version = 0
+        self._id_of: dict[str, int] = {}
+        self._integers: Integers = np.empty(0, dtype=np.int64)
+
+    def grow(self, capacity: int) -> None:
+        self.ids = grown(self.ids, capacity, ABSENT)
+
+    def set(self, row: int, value: str | None) -> None:
+        if value is None:
+            self.ids[row] = ABSENT
+        else:
+            known = self._id_of.get(value)
+            if known is None:
+                known = self._id_of[value] = len(self.values)
+                self.values.append(value)
+            self.ids[row] = known
+        self.version += 1
+
+    def id_of(self, value: str) -> int:
+        """The id of a value, or one that no row has."""
+        return self._id_of.get(value, ABSENT - 1)
+
+    def present(self, rows: Rows) -> Booleans:
+        ids: Ids = self.ids[rows]
+        present: Booleans = ids != ABSENT
+        return present
+
+    def is_in(self, values: Iterable[str], rows: Rows) -> Booleans:
+        """Rows whose value is one of `values`."""
+        wanted = [known for value in values if (known := self._id_of.get(value)) is not None]
+        ids: Ids = self.ids[rows]
+        if not wanted:
+            return np.zeros(len(ids), dtype=np.bool_)
+        if len(wanted) == 1:
+            matching: Booleans = ids == wanted[0]
+            return matching
+        chosen = np.zeros(len(self.values) + 1, dtype=np.bool_)  # the last entry answers for ABSENT (-1)
+        chosen[wanted] = True
+        return chosen[ids]
+
+    def integers(self) -> tuple[Integers, Booleans]:
+        """Per value id: its integer, and whether it is one (as Go's ParseInt base 10 sees it)."""
+        if len(self._integers) < len(self.values):
+            fresh = [_as_integer(value) for value in self.values[len(self._integers) :]]
+            self._integers = np.concatenate([self._integers, np.array(fresh, dtype=np.int64)])
+        return self._integers, self._integers != _NOT_AN_INTEGER
+
+
+def _as_integer(text: str) -> int:
+    digits = text[1:] if text[:1] in "+-" else text
+    if not (digits.isascii() and digits.isdigit()):
+        return _NOT_AN_INTEGER
+    number = int(text)
+    return number if -(1 << 63) < number < (1 << 63) else _NOT_AN_INTEGER

@@ -1,0 +1,191 @@
+"""One row per node, one array per fact.
+
+Rows are stable while a node exists and are used again after it is gone. A row outlives its node while pods are still
+counted on it (a deleted node with pods: `exists` is False, no label, no taint, no allocatable).
+Two journals tell what changed: `node_changes` (the node object's facts) and `pod_changes` (the pods on it).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+import numpy as np
+
+from kubesched.columns.images import ImageIndex
+from kubesched.columns.interning import Interner
+from kubesched.columns.journal import Journal
+from kubesched.columns.label_column import LabelColumn
+from kubesched.columns.types import Booleans, Ids, Integers, grown
+from kubesched.objects import Node, Taint
+from kubesched.objects.resource_names import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, is_scalar_resource
+
+_FIRST_CAPACITY = 64
+
+STANDARD: Final = (CPU, MEMORY, EPHEMERAL_STORAGE)
+"""Every table has these three resources, with the ids 0, 1 and 2. CPU counts in thousandths."""
+
+
+class NodeTable:
+    """The nodes in columns. Only `Cluster` writes to it; everybody may read."""
+
+    def __init__(self, resources: Interner[str]) -> None:
+        self.resources = resources
+        self.capacity = _FIRST_CAPACITY
+        self.row_of: dict[str, int] = {}
+        self.names: list[str] = []
+        self.nodes: list[Node | None] = []
+        self.exists: Booleans = np.zeros(self.capacity, dtype=np.bool_)
+        self.unschedulable: Booleans = np.zeros(self.capacity, dtype=np.bool_)
+        self.allowed_pods: Integers = np.zeros(self.capacity, dtype=np.int64)
+        self.pod_count: Integers = np.zeros(self.capacity, dtype=np.int64)
+        self.allocatable: list[Integers] = []  # one array per resource id
+        self.requested: list[Integers] = []
+        self.nonzero_cpu: Integers = np.zeros(self.capacity, dtype=np.int64)
+        self.nonzero_memory: Integers = np.zeros(self.capacity, dtype=np.int64)
+        self.labels: dict[str, LabelColumn] = {}
+        self.taint_sets: Interner[tuple[Taint, ...]] = Interner()
+        self.taint_set: Ids = np.zeros(self.capacity, dtype=np.int32)
+        self.feature_sets: Interner[frozenset[str]] = Interner()
+        self.feature_set: Ids = np.zeros(self.capacity, dtype=np.int32)
+        self.images = ImageIndex()
+        self.node_changes = Journal()
+        self.pod_changes = Journal()
+        self.node_count = 0
+        self._free_rows: list[int] = []
+        self.taint_sets.id_of(())
+        self.feature_sets.id_of(frozenset())
+        for name in STANDARD:
+            self.resource_id(name)
+
+    def __len__(self) -> int:
+        """How many rows are in use or were: views over all nodes have this length."""
+        return len(self.names)
+
+    def resource_id(self, name: str) -> int:
+        """The id of a resource, with a column of its own from now on."""
+        known = self.resources.id_of(name)
+        while len(self.allocatable) <= known:
+            self.allocatable.append(np.zeros(self.capacity, dtype=np.int64))
+            self.requested.append(np.zeros(self.capacity, dtype=np.int64))
+        return known
+
+    def label(self, key: str) -> LabelColumn:
+        """The column of a label key; all rows absent if no node carries it."""
+        column = self.labels.get(key)
+        if column is None:
+            column = self.labels[key] = LabelColumn(key, self.capacity)
+        return column
+
+    def existing(self) -> Iterator[tuple[int, Node]]:
+        for row, node in enumerate(self.nodes):
+            if node is not None:
+                yield row, node
+
+    # ---- written by Cluster ----------------------------------------------------------------------------------
+
+    def row_for(self, name: str) -> int:
+        """The row of a node, made if there is none yet (a pod may be seen before its node)."""
+        row = self.row_of.get(name)
+        if row is not None:
+            return row
+        if self._free_rows:
+            row = self._free_rows.pop()
+            self.names[row] = name
+        else:
+            row = len(self.names)
+            if row == self.capacity:
+                self._grow(self.capacity * 2)
+            self.names.append(name)
+            self.nodes.append(None)
+        self.row_of[name] = row
+        return row
+
+    def write(self, node: Node) -> bool:
+        """Take over a node's facts. False if nothing that scheduling reads has changed (a heartbeat)."""
+        row = self.row_for(node.metadata.name)
+        old = self.nodes[row]
+        self.nodes[row] = node
+        if old is not None and _same_facts(old, node):
+            return False
+        if old is None:
+            self.exists[row] = True
+            self.node_count += 1
+        self._write_labels(row, old.metadata.labels if old else {}, node.metadata.labels)
+        self.unschedulable[row] = node.spec.unschedulable
+        self.taint_set[row] = self.taint_sets.id_of(node.spec.taints)
+        self.feature_set[row] = self.feature_sets.id_of(frozenset(node.status.declared_features))
+        self._write_allocatable(row, node)
+        self.images.replace(row, old.status.images if old else (), node.status.images)
+        self.node_changes.append(row)
+        return True
+
+    def clear(self, row: int) -> None:
+        """The node is gone; what its pods occupy stays until they are gone too."""
+        old = self.nodes[row]
+        if old is None:
+            return
+        self.nodes[row] = None
+        self.exists[row] = False
+        self.node_count -= 1
+        self._write_labels(row, old.metadata.labels, {})
+        self.unschedulable[row] = False
+        self.taint_set[row] = self.feature_set[row] = 0
+        for column in self.allocatable:
+            column[row] = 0
+        self.allowed_pods[row] = 0
+        self.images.replace(row, old.status.images, ())
+        self.node_changes.append(row)
+
+    def release(self, row: int) -> None:
+        """Nothing is left of the node: its row may be used again."""
+        del self.row_of[self.names[row]]
+        self.names[row] = ""
+        self._free_rows.append(row)
+
+    def _write_labels(self, row: int, old: Mapping[str, str], new: Mapping[str, str]) -> None:
+        for key in old:
+            if key not in new:
+                self.labels[key].set(row, None)
+        for key, value in new.items():
+            if old.get(key) != value:
+                self.label(key).set(row, value)
+
+    def _write_allocatable(self, row: int, node: Node) -> None:
+        for column in self.allocatable:
+            column[row] = 0
+        self.allowed_pods[row] = 0
+        for name, quantity in node.status.allocatable.items():
+            if name == CPU:
+                self.allocatable[0][row] = quantity.milli_value()
+            elif name == PODS:
+                self.allowed_pods[row] = quantity.value()
+            elif name == MEMORY:
+                self.allocatable[1][row] = quantity.value()
+            elif name in STANDARD or is_scalar_resource(name):
+                self.allocatable[self.resource_id(name)][row] = quantity.value()
+
+    def _grow(self, capacity: int) -> None:
+        self.capacity = capacity
+        self.exists = grown(self.exists, capacity, False)
+        self.unschedulable = grown(self.unschedulable, capacity, False)
+        self.allowed_pods = grown(self.allowed_pods, capacity, 0)
+        self.pod_count = grown(self.pod_count, capacity, 0)
+        self.nonzero_cpu = grown(self.nonzero_cpu, capacity, 0)
+        self.nonzero_memory = grown(self.nonzero_memory, capacity, 0)
+        self.taint_set = grown(self.taint_set, capacity, 0)
+        self.feature_set = grown(self.feature_set, capacity, 0)
+        self.allocatable = [grown(column, capacity, 0) for column in self.allocatable]
+        self.requested = [grown(column, capacity, 0) for column in self.requested]
+        for column in self.labels.values():
+            column.grow(capacity)
+
+
+def _same_facts(old: Node, new: Node) -> bool:
+    return (
+        old.metadata.labels == new.metadata.labels
+        and old.spec == new.spec
+        and old.status.allocatable == new.status.allocatable
+        and old.status.images == new.status.images
+        and old.status.declared_features == new.status.declared_features
+    )

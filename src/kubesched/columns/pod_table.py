@@ -1,0 +1,146 @@
+"""One row per placed pod: which node's row it is on, its template and its priority."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from kubesched.columns.pod_template import PodInfo, PodTemplate
+from kubesched.columns.types import ABSENT, Booleans, Counts, Floats, Ids, grown
+
+_FIRST_CAPACITY = 64
+
+
+class PodTable:
+    """The placed pods in columns, assumed ones included. Only `Cluster` writes to it.
+
+    A *slot* is the small id of a template that has pods here; per-template facts become arrays indexed by slot.
+    """
+
+    def __init__(self) -> None:
+        self.capacity = _FIRST_CAPACITY
+        self.infos: list[PodInfo | None] = []
+        self.node_row: Ids = np.full(self.capacity, ABSENT, dtype=np.int32)
+        self.slot: Ids = np.zeros(self.capacity, dtype=np.int32)
+        self.priority: Ids = np.zeros(self.capacity, dtype=np.int32)
+        self.terminating: Booleans = np.zeros(self.capacity, dtype=np.bool_)
+        self.start_time: Floats = np.zeros(self.capacity, dtype=np.float64)
+        self.templates: list[PodTemplate | None] = []  # by slot
+        self.slot_of: dict[PodTemplate, int] = {}
+        self._pods_in_slot: list[int] = []
+        self._row_of: dict[str, int] = {}
+        self._on_node: dict[int, dict[str, PodInfo]] = {}
+        self._free_rows: list[int] = []
+        self._free_slots: list[int] = []
+
+    def __len__(self) -> int:
+        return len(self._row_of)
+
+    def on_node(self, node_row: int) -> Sequence[PodInfo]:
+        """The pods on a node, in the order in which they were placed."""
+        pods = self._on_node.get(node_row)
+        return tuple(pods.values()) if pods else ()
+
+    def row_of(self, uid: str) -> int | None:
+        return self._row_of.get(uid)
+
+    def used(self) -> slice:
+        """All rows that are or were in use; unused ones have `node_row` ABSENT."""
+        return slice(0, len(self.infos))
+
+    def by_slot(self, weigh: Callable[[PodTemplate], int]) -> Counts:
+        """`weigh` of each template that has pods here, as an array by slot."""
+        return np.fromiter((weigh(t) if t is not None else 0 for t in self.templates), np.int64, len(self.templates))
+
+    def per_node(self, weights: Counts, nodes: int, *, with_terminating: bool = True) -> Counts:
+        """Sum of a per-slot weight over the pods of each node row."""
+        used = self.used()
+        rows, weight = self.node_row[used], weights[self.slot[used]] if len(weights) else weights
+        counted = (rows != ABSENT) & (weight != 0) if len(weight) else np.zeros(len(rows), dtype=np.bool_)
+        if not with_terminating:
+            counted &= ~self.terminating[used]
+        totals = np.zeros(nodes, dtype=np.int64)
+        np.add.at(totals, rows[counted], weight[counted])
+        return totals
+
+    # ---- written by Cluster ----------------------------------------------------------------------------------
+
+    def add(self, info: PodInfo, node_row: int) -> int:
+        """Returns the slot of the pod's template."""
+        row = self._take_row()
+        pod = info.pod
+        slot = self.slot_of.get(info.template)
+        if slot is None:
+            slot = self._take_slot(info.template)
+        self._pods_in_slot[slot] += 1
+        self.infos[row] = info
+        self.node_row[row] = node_row
+        self.slot[row] = slot
+        self.priority[row] = info.template.priority
+        self.terminating[row] = pod.metadata.deletion_timestamp is not None
+        started = pod.status.start_time
+        self.start_time[row] = started.timestamp() if started is not None else np.inf
+        uid = pod.metadata.uid
+        self._row_of[uid] = row
+        on_node = self._on_node.get(node_row)
+        if on_node is None:
+            self._on_node[node_row] = {uid: info}
+        else:
+            on_node[uid] = info
+        return slot
+
+    def swap(self, row: int, info: PodInfo) -> None:
+        """Replace a pod by a newer version with the same template."""
+        self.infos[row] = info
+        self._on_node[int(self.node_row[row])][info.uid] = info
+        started = info.pod.status.start_time
+        self.start_time[row] = started.timestamp() if started is not None else np.inf
+
+    def remove(self, uid: str) -> tuple[PodInfo, int, int]:
+        """Returns the pod, its node's row and its template's slot (free again if this was its last pod)."""
+        row = self._row_of.pop(uid)
+        info = self.infos[row]
+        assert info is not None
+        node_row, slot = int(self.node_row[row]), int(self.slot[row])
+        self.infos[row] = None
+        self.node_row[row] = ABSENT
+        self._free_rows.append(row)
+        on_node = self._on_node[node_row]
+        del on_node[uid]
+        if not on_node:
+            del self._on_node[node_row]
+        self._pods_in_slot[slot] -= 1
+        if not self._pods_in_slot[slot]:
+            self.templates[slot] = None
+            del self.slot_of[info.template]
+            self._free_slots.append(slot)
+        return info, node_row, slot
+
+    def _take_row(self) -> int:
+        if self._free_rows:
+            return self._free_rows.pop()
+        row = len(self.infos)
+        if row == self.capacity:
+            self._grow(self.capacity * 2)
+        self.infos.append(None)
+        return row
+
+    def _take_slot(self, template: PodTemplate) -> int:
+        if self._free_slots:
+            slot = self._free_slots.pop()
+            self.templates[slot] = template
+        else:
+            slot = len(self.templates)
+            self.templates.append(template)
+            self._pods_in_slot.append(0)
+        self.slot_of[template] = slot
+        return slot
+
+    def _grow(self, capacity: int) -> None:
+        self.capacity = capacity
+        self.node_row = grown(self.node_row, capacity, ABSENT)
+        self.slot = grown(self.slot, capacity, 0)
+        self.priority = grown(self.priority, capacity, 0)
+        self.terminating = grown(self.terminating, capacity, False)
+        self.start_time = grown(self.start_time, capacity, 0.0)

@@ -1,0 +1,149 @@
+"""One pod against all nodes: the way from PreFilter to the choice of a node.
+
+evaluator.filter(pod)  ->  Fit      which nodes take the pod, and why the others do not
+evaluator.rank(fit)    ->  Ranking  how good the feasible ones are
+ranking.best()         ->  a node
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from random import Random
+from typing import Final
+
+import numpy as np
+
+from kubesched.columns import Booleans, Cluster, NodeView, PodInfo, PodTemplate, WhatIf
+from kubesched.engine.fit import Fit, PluginVerdict, Ranking
+from kubesched.engine.kept_filters import KeptFilters
+from kubesched.engine.kept_scores import KeptScores
+from kubesched.engine.lineup import Lineup, ask_filter
+from kubesched.framework import CycleState, FilterPlugin, Nominator
+
+_BYTES_FOR_EVALUATIONS: Final = 512 << 20
+_BYTES_PER_ROW: Final = 128
+_FEWEST_KEPT: Final = 8
+
+
+class Evaluator:
+    """A profile's engine. Results equal an evaluation from scratch, always; what did not change is not asked again."""
+
+    def __init__(self, lineup: Lineup, cluster: Cluster, nominator: Nominator, random: Random) -> None:
+        self._lineup = lineup
+        self._cluster = cluster
+        self._nominator = nominator
+        self._random = random
+        self._kept: OrderedDict[PodTemplate, tuple[KeptFilters, KeptScores]] = OrderedDict()
+        self.hits = 0
+        self.misses = 0
+
+    def filter(self, pod: PodInfo) -> Fit:
+        """Run PreFilter and Filter. Raises PluginError if a plugin fails."""
+        filters, scores = self._kept_for(pod.template)
+        state, stale = filters.start(pod)
+        scores.invalidate(stale)
+        pre_filtered = filters.pre_filter(state, pod)
+        if not pre_filtered.status.is_success:
+            return Fit(pod, state, self._cluster, pre_filtered, filters)
+        filters.refresh(state, pod)
+        fit = Fit(pod, state, self._cluster, pre_filtered, filters)
+        if pre_filtered.node_names is not None:
+            fit.consider_only(pre_filtered.node_names)
+        self._apply_nominations(fit)
+        self._ask_cycle_filters(fit)
+        return fit
+
+    def rank(self, fit: Fit) -> Ranking:
+        """Run PreScore and Score over the feasible nodes of a fit."""
+        filters, scores = self._kept_for(fit.pod.template)
+        if fit.is_whole:
+            maxima = scores.ranked(fit.state, fit.pod, filters.fits, filters.version)
+            if maxima is not None:
+                return Ranking(self._cluster, self._random, maxima=maxima)
+        return Ranking(self._cluster, self._random, scores=scores.scores(fit.state, fit.pod, fit.rows()))
+
+    def fits_with_nominated(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Booleans:
+        """Which nodes of a view (with its "what if") pass all filters, with nominated pods added and without."""
+        plugins = [plugin for plugin in self._lineup.filters if plugin.name not in state.skipped_filters]
+        fits = self._passes(plugins, state, pod, nodes)
+        nominated = self._nominated(pod, nodes)
+        if nominated is None or not fits.any():
+            return fits
+        supposed = nominated if nodes.what_if is None else nodes.what_if | nominated
+        return fits & self._passes(plugins, state, pod, nodes.supposing(supposed))
+
+    def forget(self) -> None:
+        """Drop all kept answers."""
+        self._kept.clear()
+
+    def _kept_for(self, template: PodTemplate) -> tuple[KeptFilters, KeptScores]:
+        kept = self._kept.get(template)
+        if kept is not None:
+            self._kept.move_to_end(template)
+            self.hits += 1
+            return kept
+        self.misses += 1
+        kept = (
+            KeptFilters(template, self._lineup, self._cluster),
+            KeptScores(template, self._lineup, self._cluster),
+        )
+        self._kept[template] = kept
+        most = max(_FEWEST_KEPT, _BYTES_FOR_EVALUATIONS // (_BYTES_PER_ROW * self._cluster.nodes.capacity))
+        while len(self._kept) > most:
+            self._kept.popitem(last=False)
+        return kept
+
+    def _ask_cycle_filters(self, fit: Fit) -> None:
+        """Plugins that keep nothing are asked about the rows that are still feasible, one after the other."""
+        for plugin in fit.filters.cycle_filters(fit.state):
+            rows = fit.rows()
+            if not len(rows):
+                return
+            verdict = ask_filter(plugin, fit.state, fit.pod, self._cluster.view(rows))
+            fit.apply(PluginVerdict(plugin.name, rows, verdict))
+
+    def _apply_nominations(self, fit: Fit) -> None:
+        """Nodes with nominated pods of equal or higher priority must take the pod with those pods added, too.
+
+        That question comes first (RunFilterPluginsWithNominatedPods), so its rejection is the one that is reported.
+        """
+        names = self._nominator.node_names()
+        if not names:
+            return
+        rows = [row for name in names if (row := self._cluster.nodes.row_of.get(name)) is not None]
+        nodes = self._cluster.view(np.array(sorted(row for row in rows if fit.considers(row)), dtype=np.intp))
+        nominated = self._nominated(fit.pod, nodes)
+        if nominated is None:
+            return
+        supposed = nodes.supposing(nominated)
+        with_pods = np.zeros(len(nodes), dtype=np.bool_)
+        with_pods[nominated.positions] = True
+        for plugin in self._lineup.filters:
+            if plugin.name not in fit.state.skipped_filters:
+                verdict = ask_filter(plugin, fit.state, fit.pod, supposed)
+                for position in np.flatnonzero(with_pods & ~verdict.fitting).tolist():
+                    fit.reject(int(nodes.row_ids()[position]), verdict.status(position, plugin.name))
+                with_pods &= verdict.fitting
+
+    def _nominated(self, pod: PodInfo, nodes: NodeView) -> WhatIf | None:
+        """The nominated pods that a pod must yield to, as additions to the rows of a view."""
+        added: list[tuple[int, PodInfo]] = []
+        for name in self._nominator.node_names():
+            position = nodes.position_of(name)
+            if position is not None:
+                added += [
+                    (position, other)
+                    for other in self._nominator.on_node(name)
+                    if other.priority >= pod.priority and other.uid != pod.uid
+                ]
+        return WhatIf.added(added) if added else None
+
+    @staticmethod
+    def _passes(plugins: Sequence[FilterPlugin], state: CycleState, pod: PodInfo, nodes: NodeView) -> Booleans:
+        fits = nodes.exists
+        for plugin in plugins:
+            if not fits.any():
+                break
+            fits = fits & ask_filter(plugin, state, pod, nodes).fitting
+        return fits

@@ -1,0 +1,64 @@
+"""What plugins remember about one pod within one scheduling attempt."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from kubesched.columns import PodInfo
+
+T = TypeVar("T")
+
+
+class CycleState:
+    """A dictionary from the PreFilter to the PostBind of one pod's attempt, with one key (or more) per plugin.
+
+    What is stored must be treated as immutable: the state of an attempt whose evaluation is kept is the *parent* of
+    the states of later attempts with the same template (a value written here hides the parent's).
+    """
+
+    __slots__ = ("_parent", "_values", "pod", "pods_to_activate", "skipped_filters", "skipped_scores")
+
+    def __init__(self, pod: PodInfo, parent: CycleState | None = None) -> None:
+        self.pod = pod
+        """The pod of this attempt."""
+        self._values: dict[Hashable, Any] = {}
+        self._parent = parent
+        self.skipped_filters: set[str] = set()
+        """Plugins whose PreFilter said Skip: their Filter is not called."""
+        self.skipped_scores: set[str] = set()
+        self.pods_to_activate: dict[str, PodInfo] = {}
+        """Pods, by uid, that a plugin wants tried at once when this attempt ends well."""
+
+    @property
+    def lasting(self) -> CycleState:
+        """The state that outlives this cycle: the parent, where there is one."""
+        return self._parent or self
+
+    def write(self, key: Hashable, value: object) -> None:
+        self._values[key] = value
+
+    def read(self, key: Hashable, kind: type[T]) -> T:
+        """The value under a key. KeyError if nobody wrote it, TypeError if it is something else."""
+        value = self.get(key)
+        if value is None:
+            raise KeyError(key)
+        if not isinstance(value, kind):
+            raise TypeError(f"cycle state {key!r} holds a {type(value).__name__}, not a {kind.__name__}")
+        return value
+
+    def get(self, key: Hashable) -> Any:
+        """The value under a key, or None."""
+        if key in self._values:
+            return self._values[key]
+        return self._parent.get(key) if self._parent is not None else None
+
+    def clone(self) -> CycleState:
+        """An independent copy: what is written to it later stays there."""
+        copy = CycleState(self.pod, self._parent)
+        copy._values = dict(self._values)
+        copy.skipped_filters = set(self.skipped_filters)
+        copy.skipped_scores = set(self.skipped_scores)
+        copy.pods_to_activate = self.pods_to_activate
+        return copy

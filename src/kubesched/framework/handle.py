@@ -1,0 +1,160 @@
+"""What a plugin may ask of the scheduler."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any, Protocol, TypeVar
+
+from kubesched.clock import Clock
+from kubesched.columns import Booleans, Cluster, NodeView, PodInfo
+from kubesched.config.feature_gates import FeatureGates
+from kubesched.framework.cycle_state import CycleState
+from kubesched.framework.listers import ObjectStores
+from kubesched.objects import Pod, PodCondition
+
+T = TypeVar("T")
+
+
+class NominatingMode(enum.Enum):
+    NOOP = enum.auto()
+    OVERRIDE = enum.auto()
+
+
+@dataclass(frozen=True, slots=True)
+class NominatingInfo:
+    """Set a pod's nominated node (OVERRIDE, an empty name clears it), or leave it as it is (NOOP)."""
+
+    node_name: str = ""
+    mode: NominatingMode = NominatingMode.OVERRIDE
+
+
+class Nominator(Protocol):
+    """Pods that hold a claim on a node because preemption made room there for them."""
+
+    def add(self, pod: PodInfo, nominating: NominatingInfo | None) -> None: ...
+    def remove(self, pod: Pod) -> None: ...
+    def update(self, old: Pod, new: PodInfo) -> None: ...
+    def on_node(self, node_name: str) -> Sequence[PodInfo]: ...
+    def node_names(self) -> Collection[str]:
+        """Nodes with at least one nominated pod."""
+        ...
+
+
+class WaitingPod(Protocol):
+    """A pod that Permit plugins hold back."""
+
+    @property
+    def pod(self) -> Pod: ...
+    @property
+    def pending_plugins(self) -> Collection[str]: ...
+    def allow(self, plugin: str) -> None: ...
+    def reject(self, plugin: str, message: str) -> None: ...
+
+
+class ApiWriter(Protocol):
+    """The writes that scheduling makes. They raise `ClientError`; the caller decides what that means.
+
+    Objects here are slim: writes are therefore patches with just the fields that change, never whole objects.
+    """
+
+    async def bind(self, pod: Pod, node_name: str) -> None:
+        """Bind the pod with this uid to the node."""
+        ...
+
+    async def patch_pod_status(
+        self, pod: Pod, condition: PodCondition | None, nominating: NominatingInfo | None
+    ) -> None:
+        """Set a condition and the nominated node, if that changes anything."""
+        ...
+
+    async def delete_pod(self, pod: Pod) -> None:
+        """Delete the pod with this uid; it is no error if it is gone already."""
+        ...
+
+    async def patch(
+        self, kind: type[T], name: str, body: Mapping[str, Any], *, namespace: str = "", subresource: str = ""
+    ) -> T:
+        """JSON merge patch. Put `metadata.resourceVersion` into the body to guard against a concurrent change."""
+        ...
+
+    async def create(self, obj: T) -> T: ...
+
+    async def delete(self, kind: type[T], name: str, *, namespace: str = "", uid: str = "") -> None: ...
+
+
+class EventRecorder(Protocol):
+    def event(
+        self, regarding: Pod, event_type: str, reason: str, action: str, note: str, *, related: Pod | None = None
+    ) -> None:
+        """Record an event (`Normal` or `Warning`). Never blocks, never raises."""
+        ...
+
+
+class Extender(Protocol):
+    """An HTTP extender, as preemption and the scheduling cycle use it."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def weight(self) -> int: ...
+    @property
+    def is_ignorable(self) -> bool: ...
+    @property
+    def is_filter(self) -> bool: ...
+    @property
+    def is_prioritizer(self) -> bool: ...
+    @property
+    def is_binder(self) -> bool: ...
+    @property
+    def supports_preemption(self) -> bool: ...
+    def is_interested(self, pod: Pod) -> bool: ...
+
+
+class Handle(Protocol):
+    """One per profile, given to every plugin's factory."""
+
+    @property
+    def profile_name(self) -> str: ...
+    @property
+    def cluster(self) -> Cluster:
+        """Nodes and placed pods, in columns. Read only."""
+        ...
+
+    @property
+    def objects(self) -> ObjectStores:
+        """What the informers know of all other kinds."""
+        ...
+
+    @property
+    def clock(self) -> Clock: ...
+    @property
+    def random(self) -> Random: ...
+    @property
+    def gates(self) -> FeatureGates: ...
+    @property
+    def api(self) -> ApiWriter: ...
+    @property
+    def recorder(self) -> EventRecorder: ...
+    @property
+    def nominator(self) -> Nominator: ...
+    @property
+    def extenders(self) -> Sequence[Extender]: ...
+    def waiting_pods(self) -> Iterable[WaitingPod]: ...
+    def waiting_pod(self, uid: str) -> WaitingPod | None: ...
+    def cancel_binding(self, uid: str, reason: str) -> bool:
+        """Stop a pod that is in its PreBind (it is to be preempted). False if there is nothing to stop."""
+        ...
+
+    def activate(self, pods: Iterable[PodInfo]) -> None:
+        """Try these pods at once, if they are waiting in the queue."""
+        ...
+
+    def fits_with_nominated(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Booleans:
+        """Run the profile's filters over a view (usually one with a "what if"), nominated pods counted in.
+
+        Fits are what is left after both passes: with the nominated pods of equal or higher priority, and without.
+        """
+        ...

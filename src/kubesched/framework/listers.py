@@ -1,0 +1,62 @@
+"""What the informers know, by kind: read by plugins, written by the event handlers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class ObjectStore(Generic[T]):
+    """The objects of one kind. `version` changes with every change: use it in a plugin's `basis`."""
+
+    def __init__(self) -> None:
+        self._objects: dict[str, T] = {}
+        self._by_namespace: dict[str, dict[str, T]] = {}
+        self.version = 0
+
+    def __len__(self) -> int:
+        return len(self._objects)
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self._objects.values())
+
+    def get(self, name: str, namespace: str = "") -> T | None:
+        return self._objects.get(f"{namespace}/{name}" if namespace else name)
+
+    def in_namespace(self, namespace: str) -> Iterator[T]:
+        return iter(self._by_namespace.get(namespace, {}).values())
+
+    def set(self, obj: T) -> T | None:
+        """Add or replace; returns what was there before."""
+        metadata = obj.metadata  # type: ignore[attr-defined]  # every Kubernetes object has it
+        key = metadata.key
+        old = self._objects.get(key)
+        self._objects[key] = obj
+        if metadata.namespace:
+            self._by_namespace.setdefault(metadata.namespace, {})[key] = obj
+        self.version += 1
+        return old
+
+    def remove(self, obj: T) -> T | None:
+        metadata = obj.metadata  # type: ignore[attr-defined]  # every Kubernetes object has it
+        old = self._objects.pop(metadata.key, None)
+        if old is not None:
+            if metadata.namespace:
+                del self._by_namespace[metadata.namespace][metadata.key]
+            self.version += 1
+        return old
+
+
+class ObjectStores:
+    """One store per kind, made on first use."""
+
+    def __init__(self) -> None:
+        self._stores: dict[type, ObjectStore[Any]] = {}
+
+    def of(self, kind: type[T]) -> ObjectStore[T]:
+        store = self._stores.get(kind)
+        if store is None:
+            store = self._stores[kind] = ObjectStore()
+        return store

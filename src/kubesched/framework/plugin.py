@@ -1,0 +1,242 @@
+"""The extension points. A plugin is a class that inherits from the points it serves.
+
+    class PreferGreen(ScorePlugin):
+        name = "PreferGreen"
+        def score(self, state, pod, node):
+            return 100 if node.node.metadata.labels.get("color") == "green" else 0
+
+Filter and Score come in two forms. Per node (`filter`, `score`) is the simple one; over rows (`filter_nodes`,
+`score_nodes`) is the fast one, which every in-tree plugin uses. Override one of the two.
+
+Everything up to Permit runs synchronously in the scheduling cycle, so it must not block. A plugin that raises fails
+the attempt of that pod with a clear error, never the process.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final
+
+import numpy as np
+
+from kubesched.columns import Integers, NodeView, PodInfo, PodTemplate
+from kubesched.framework.cycle_state import CycleState
+from kubesched.framework.diagnosis import Diagnosis
+from kubesched.framework.events import EventHint
+from kubesched.framework.handle import Handle, NominatingInfo
+from kubesched.framework.node_info import NodeInfo, node_info_at
+from kubesched.framework.queued_pod import QueuedPod
+from kubesched.framework.status import SUCCESS, Status
+from kubesched.framework.verdict import Verdict
+from kubesched.objects import Pod
+
+MAX_SCORE: Final = 100
+"""A score after normalisation lies between 0 and this, before its weight is applied."""
+
+
+class Reach(enum.Enum):
+    """What an answer about one node depends on, besides the pod's template and the plugin's `basis`.
+
+    NODE   the node's own facts (labels, taints, allocatable, ...)
+    ROW    those, and the pods on that node
+    CYCLE  anything: never reused. Always right, and slower
+    """
+
+    NODE = enum.auto()
+    ROW = enum.auto()
+    CYCLE = enum.auto()
+
+
+class Plugin:
+    """Base of all plugins. `name` must be unique; it is what configuration files say."""
+
+    name: ClassVar[str]
+
+    reach: ClassVar[Reach] = Reach.CYCLE
+    """How long answers of PreFilter and Filter (and of Score, unless `score_reach` says otherwise) stay true."""
+
+    def reach_of(self, pod: PodTemplate) -> Reach:
+        """The reach for pods of this template: a plugin may be CYCLE only for pods that concern it."""
+        return self.reach
+
+    def basis(self, pod: PodTemplate) -> Hashable:
+        """A value that changes whenever anything outside a node's row changes that the answers for `pod` depend on.
+
+        Only asked if `reach` is not CYCLE. While it stays equal, kept answers are reused, PreFilter's included; when
+        it differs, the plugin is asked again for all nodes. It is called for every pod: it must be cheap.
+        """
+        return None
+
+    def events_to_register(self) -> Sequence[EventHint]:
+        """Events that may make a pod schedulable which this plugin rejected. None registered: any event may."""
+        return ()
+
+
+PluginFactory = Callable[[Any, Handle], Plugin]
+"""(typed arguments, or the mapping of an out-of-tree plugin's configuration, or None; handle) -> plugin."""
+
+
+class PreEnqueuePlugin(Plugin):
+    def pre_enqueue(self, pod: PodInfo) -> Status:
+        """Whether the pod may enter the active queue. Anything but success gates it until an event lifts the gate."""
+        raise NotImplementedError
+
+
+class QueueSortPlugin(Plugin):
+    def sort_key(self, pod: QueuedPod) -> Any:
+        """Pods are scheduled in ascending order of this key; it must be comparable and must not change while queued."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True)
+class PreFilterResult:
+    """`node_names` limits the pod to these nodes (which need not exist); None: all nodes."""
+
+    node_names: frozenset[str] | None = None
+
+
+ALL_NODES: Final = PreFilterResult()
+
+
+class PreFilterPlugin(Plugin):
+    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Status | tuple[PreFilterResult, Status]:
+        """Look at the pod once before nodes are filtered. SKIP: this plugin's Filter has nothing to say.
+
+        With a reach other than CYCLE it may read only `pod.template`: the result is reused for equal pods.
+        """
+        raise NotImplementedError
+
+    def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> Status:
+        """Update `state` as if `added` ran on the node. Only for per-node filters with state of their own."""
+        return SUCCESS
+
+    def remove_pod(self, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo) -> Status:
+        """Update `state` as if `removed` no longer ran on the node."""
+        return SUCCESS
+
+
+class FilterPlugin(Plugin):
+    def filter_nodes(self, state: CycleState, pod: PodTemplate, nodes: NodeView) -> Verdict:
+        """Which of the nodes take the pod, and why the others do not."""
+        statuses: dict[int, Status] = {}
+        exists = nodes.exists
+        for position in range(len(nodes)):
+            if exists[position]:
+                status = self.filter(state, state.pod.pod, node_info_at(nodes, position))
+                if status is not None and not status.is_success:
+                    statuses[position] = status
+        return Verdict.of_statuses(nodes, statuses)
+
+    def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
+        """The per-node form: None or success if the node takes the pod."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True)
+class PostFilterResult:
+    nominating: NominatingInfo | None = None
+
+
+class PostFilterPlugin(Plugin):
+    async def post_filter(
+        self, state: CycleState, pod: PodInfo, diagnosis: Diagnosis
+    ) -> tuple[PostFilterResult | None, Status]:
+        """No node fits: do something that may make one fit. Success stops the chain and may nominate a node."""
+        raise NotImplementedError
+
+
+class PreScorePlugin(Plugin):
+    def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Status:
+        """Look at the feasible nodes once before they are scored. SKIP: this plugin's Score is not called."""
+        raise NotImplementedError
+
+
+class ScorePlugin(Plugin):
+    score_reach: ClassVar[Reach | None] = None
+    """The reach of PreScore and Score, where it differs from that of the filter."""
+
+    def score_reach_of(self, pod: PodTemplate) -> Reach:
+        return self.score_reach or self.reach_of(pod)
+
+    def score_nodes(self, state: CycleState, pod: PodTemplate, nodes: NodeView) -> Integers:
+        """One raw score per node of the view."""
+        scores = np.zeros(len(nodes), dtype=np.int64)
+        exists = nodes.exists
+        for position in range(len(nodes)):
+            if exists[position]:
+                scores[position] = self.score(state, state.pod.pod, node_info_at(nodes, position))
+        return scores
+
+    def score(self, state: CycleState, pod: Pod, node: NodeInfo) -> int:
+        """The per-node form."""
+        raise NotImplementedError
+
+    def normalize_scores(self, state: CycleState, pod: PodTemplate, scores: Integers) -> Integers:
+        """Bring the raw scores of all feasible nodes to 0..100. Not overridden: they are there already."""
+        return scores
+
+    @classmethod
+    def normalizes(cls) -> bool:
+        return cls.normalize_scores is not ScorePlugin.normalize_scores
+
+
+class ReservePlugin(Plugin):
+    def reserve(self, state: CycleState, pod: Pod, node_name: str) -> Status:
+        """Set aside what the pod needs on its node. A refusal undoes the reservations of all plugins."""
+        raise NotImplementedError
+
+    def unreserve(self, state: CycleState, pod: Pod, node_name: str) -> None:
+        """Undo. Idempotent: it also runs for plugins whose `reserve` never ran. It must not fail."""
+        raise NotImplementedError
+
+
+class PermitPlugin(Plugin):
+    def permit(self, state: CycleState, pod: Pod, node_name: str) -> tuple[Status, float]:
+        """Approve (success), refuse, or WAIT for at most so many seconds."""
+        raise NotImplementedError
+
+
+class PreBindPlugin(Plugin):
+    def pre_bind_preflight(self, state: CycleState, pod: Pod, node_name: str) -> Status:
+        """SKIP if `pre_bind` has nothing to do for this pod. Cheap: it only decides whether to nominate the node."""
+        return SUCCESS
+
+    async def pre_bind(self, state: CycleState, pod: Pod, node_name: str) -> Status:
+        """Do what must be done before the pod is bound (volumes, devices)."""
+        raise NotImplementedError
+
+
+class BindPlugin(Plugin):
+    def bind(self, state: CycleState, pod: Pod, node_name: str) -> Awaitable[Status]:
+        """Bind the pod, or SKIP to leave it to the next plugin."""
+        raise NotImplementedError
+
+
+class PostBindPlugin(Plugin):
+    def post_bind(self, state: CycleState, pod: Pod, node_name: str) -> None:
+        """The pod is bound; clean up."""
+        raise NotImplementedError
+
+
+EXTENSION_POINTS: Final[Mapping[str, type[Plugin]]] = {
+    "preEnqueue": PreEnqueuePlugin,
+    "queueSort": QueueSortPlugin,
+    "preFilter": PreFilterPlugin,
+    "filter": FilterPlugin,
+    "postFilter": PostFilterPlugin,
+    "preScore": PreScorePlugin,
+    "score": ScorePlugin,
+    "reserve": ReservePlugin,
+    "permit": PermitPlugin,
+    "preBind": PreBindPlugin,
+    "bind": BindPlugin,
+    "postBind": PostBindPlugin,
+}
+"""The points of a profile's configuration, in the order of a pod's way."""
+
+
+def points_served(plugin: type[Plugin]) -> tuple[str, ...]:
+    """The extension points that a plugin class implements."""
+    return tuple(point for point, base in EXTENSION_POINTS.items() if issubclass(plugin, base))

@@ -1,0 +1,51 @@
+"""A pod in the scheduling queue: the pod and what its attempts have taught so far."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from kubesched.columns import PodInfo
+from kubesched.framework.events import ClusterEvent
+
+
+@dataclass(slots=True, eq=False)
+class QueuedPod:
+    """Times are seconds of the clock's `monotonic()`."""
+
+    info: PodInfo
+    timestamp: float = 0.0
+    """When it was last added to the queue; orders pods of equal priority."""
+    initial_attempt: float | None = None
+    attempts: int = 0
+    unschedulable_count: int = 0
+    """Attempts that ended "does not fit": they lengthen the backoff."""
+    consecutive_errors: int = 0
+    """Attempts in a row that ended in an error: a backoff of their own, which spares the API server."""
+    backoff_until: float = 0.0
+    unschedulable_plugins: set[str] = field(default_factory=set)
+    pending_plugins: set[str] = field(default_factory=set)
+    gating_plugin: str = ""
+    gating_events: tuple[ClusterEvent, ...] = ()
+    was_flushed: bool = False
+    """The last move out of the unschedulable pods was the time-out, not an event."""
+    sequence: int = 0
+    """Breaks ties in heaps; given by the queue."""
+
+    @property
+    def uid(self) -> str:
+        return self.info.uid
+
+    @property
+    def is_gated(self) -> bool:
+        return bool(self.gating_plugin)
+
+    @property
+    def rejecting_plugins(self) -> set[str]:
+        return self.unschedulable_plugins | self.pending_plugins
+
+    def forget_rejections(self) -> None:
+        """Before a new attempt's result is written down."""
+        self.unschedulable_plugins = set()
+        self.pending_plugins = set()
+        self.gating_plugin = ""
+        self.gating_events = ()

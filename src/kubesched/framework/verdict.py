@@ -1,0 +1,110 @@
+"""A filter's answer for many nodes at once: a bit set of reasons per node."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from kubesched.columns import Booleans, Integers, NodeView
+from kubesched.framework.status import Code, Status
+
+MOST_REASONS: Final = 62
+_SPECIAL: Final = 1 << MOST_REASONS
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why a node does not take a pod, and whether preempting pods there could change that."""
+
+    message: str
+    code: Code = Code.UNSCHEDULABLE
+
+    @classmethod
+    def unschedulable(cls, message: str) -> Reason:
+        return cls(message, Code.UNSCHEDULABLE)
+
+    @classmethod
+    def unresolvable(cls, message: str) -> Reason:
+        return cls(message, Code.UNRESOLVABLE)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """`bits[i]` is 0 if node i of the view fits; else each set bit k says that `reasons[k]` holds there.
+
+    `special` carries statuses that no shared reason can express (a per-node plugin's own words), by position.
+    """
+
+    bits: Integers
+    reasons: tuple[Reason, ...] = ()
+    special: Mapping[int, Status] = field(default_factory=dict)
+
+    @classmethod
+    def fits(cls, nodes: NodeView) -> Verdict:
+        return cls(np.zeros(len(nodes), dtype=np.int64))
+
+    @classmethod
+    def rejects(cls, nodes: NodeView, *, where: Booleans, reason: Reason) -> Verdict:
+        return cls(where.astype(np.int64), (reason,))
+
+    @classmethod
+    def all_of(cls, nodes: NodeView, *reasons: tuple[Booleans, Reason]) -> Verdict:
+        """Every reason that holds on a node is given (as NodeResourcesFit does)."""
+        bits = np.zeros(len(nodes), dtype=np.int64)
+        for position, (where, _) in enumerate(reasons):
+            bits |= where.astype(np.int64) << position
+        return cls(bits, tuple(reason for _, reason in reasons))
+
+    @classmethod
+    def first_of(cls, nodes: NodeView, *reasons: tuple[Booleans, Reason]) -> Verdict:
+        """Only the first reason that holds on a node is given: checks that stop at the first failure."""
+        bits = np.zeros(len(nodes), dtype=np.int64)
+        for position, (where, _) in enumerate(reasons):
+            bits[where & (bits == 0)] = 1 << position
+        return cls(bits, tuple(reason for _, reason in reasons))
+
+    @classmethod
+    def of_statuses(cls, nodes: NodeView, statuses: Mapping[int, Status]) -> Verdict:
+        """From per-node statuses, by position in the view; positions that are missing fit."""
+        bits = np.zeros(len(nodes), dtype=np.int64)
+        rejected = {position: status for position, status in statuses.items() if not status.is_success}
+        bits[list(rejected)] = _SPECIAL
+        return cls(bits, special=rejected)
+
+    @property
+    def fitting(self) -> Booleans:
+        fitting: Booleans = self.bits == 0
+        return fitting
+
+    def unresolvable(self) -> Booleans:
+        """Nodes where preemption cannot help."""
+        mask = sum(1 << k for k, reason in enumerate(self.reasons) if reason.code is Code.UNRESOLVABLE)
+        hopeless: Booleans = (self.bits & mask) != 0
+        for position, status in self.special.items():
+            hopeless[position] = status.code is Code.UNRESOLVABLE
+        return hopeless
+
+    def at(self, positions: npt.NDArray[np.intp]) -> Verdict:
+        """The answers for some of the nodes."""
+        special = {k: self.special[p] for k, p in enumerate(positions.tolist()) if p in self.special}
+        return Verdict(self.bits[positions], self.reasons, special)
+
+    def status(self, position: int, plugin: str) -> Status:
+        """The answer for one node."""
+        if position in self.special:
+            return self.special[position].by(plugin)
+        return status_of(int(self.bits[position]), self.reasons, plugin)
+
+
+def status_of(bits: int, reasons: tuple[Reason, ...], plugin: str) -> Status:
+    """The status that a row's bits stand for."""
+    given = [reason for k, reason in enumerate(reasons) if bits >> k & 1]
+    if not given:
+        return Status(plugin=plugin)
+    is_hopeless = any(reason.code is Code.UNRESOLVABLE for reason in given)
+    code = Code.UNRESOLVABLE if is_hopeless else Code.UNSCHEDULABLE
+    return Status(code, tuple(reason.message for reason in given), plugin)

@@ -1,0 +1,21 @@
+"""Lease: the lock of leader election."""
+
+from __future__ import annotations
+
+from kubesched.objects.base import KubeStruct, MicroTime
+from kubesched.objects.meta import ObjectMeta
+
+
+class LeaseSpec(KubeStruct):
+    holder_identity: str = ""
+    lease_duration_seconds: int | None = None
+    acquire_time: MicroTime | None = None
+    renew_time: MicroTime | None = None
+    lease_transitions: int | None = None
+    strategy: str = ""
+    preferred_holder: str = ""
+
+
+class Lease(KubeStruct):
+    metadata: ObjectMeta = ObjectMeta()
+    spec: LeaseSpec = LeaseSpec()

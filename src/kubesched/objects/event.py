@@ -1,0 +1,25 @@
+"""Event (events.k8s.io/v1): what the scheduler tells about a pod."""
+
+from __future__ import annotations
+
+from kubesched.objects.base import KubeStruct, MicroTime
+from kubesched.objects.meta import ObjectMeta, ObjectReference
+
+
+class EventSeries(KubeStruct):
+    count: int = 0
+    last_observed_time: MicroTime | None = None
+
+
+class Event(KubeStruct):
+    metadata: ObjectMeta = ObjectMeta()
+    event_time: MicroTime | None = None
+    series: EventSeries | None = None
+    reporting_controller: str = ""
+    reporting_instance: str = ""
+    action: str = ""
+    reason: str = ""
+    regarding: ObjectReference = ObjectReference()
+    related: ObjectReference | None = None
+    note: str = ""
+    type: str = ""

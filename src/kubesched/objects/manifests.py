@@ -1,0 +1,62 @@
+"""Objects from files: YAML or JSON, several documents, lists."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import yaml
+
+from kubesched.errors import InvalidObjectError
+from kubesched.objects.base import KubeStruct
+from kubesched.objects.codec import decode_object
+
+
+class _Loader(yaml.CSafeLoader):
+    """The safe loader, but times stay text: the codec reads them."""
+
+
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+    for first, resolvers in yaml.CSafeLoader.yaml_implicit_resolvers.items()
+}
+
+
+def load_manifests(text: str, source: str) -> list[KubeStruct]:
+    """All objects in a text of one or more YAML (or JSON) documents; `kind: List` is taken apart.
+
+    InvalidObjectError names `source`, the document's number and the path of what does not fit.
+    """
+    objects = []
+    for where, manifest in _manifests(text, source):
+        try:
+            objects.append(_decode(manifest))
+        except InvalidObjectError as error:
+            raise InvalidObjectError(f"{where}: {error}") from error
+    return objects
+
+
+def _decode(manifest: Any) -> KubeStruct:
+    if not isinstance(manifest, dict):
+        raise InvalidObjectError(f"expected an object, got {type(manifest).__name__}")
+    return decode_object(manifest)
+
+
+def _manifests(text: str, source: str) -> Iterator[tuple[str, Any]]:
+    try:
+        documents = list(yaml.load_all(text, _Loader))
+    except yaml.YAMLError as error:
+        raise InvalidObjectError(f"{source}: not valid YAML: {error}") from error
+    for number, document in enumerate(documents, start=1):
+        where = f"{source}: document {number}" if len(documents) > 1 else source
+        if document is None:
+            continue
+        if isinstance(document, dict) and _is_list(document):
+            for i, item in enumerate(document.get("items") or ()):
+                yield f"{where}: items[{i}]", item
+        else:
+            yield where, document
+
+
+def _is_list(document: dict[str, Any]) -> bool:
+    return str(document.get("kind", "")).endswith("List") and isinstance(document.get("items"), list | None)

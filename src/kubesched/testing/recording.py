@@ -1,0 +1,100 @@
+"""Fakes that write down what they were asked to do."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from kubesched.columns import PodInfo
+from kubesched.framework import NominatingInfo, NominatingMode
+from kubesched.objects import Pod, PodCondition
+
+T = TypeVar("T")
+
+
+@dataclass
+class RecordingApi:
+    """An `ApiWriter` that succeeds at everything and remembers it; set `error` to make it fail."""
+
+    bindings: dict[str, str] = field(default_factory=dict)
+    conditions: list[tuple[str, PodCondition | None, NominatingInfo | None]] = field(default_factory=list)
+    deleted: list[str] = field(default_factory=list)
+    patches: list[tuple[str, str, Mapping[str, Any], str]] = field(default_factory=list)
+    created: list[Any] = field(default_factory=list)
+    error: Exception | None = None
+
+    def _fail(self) -> None:
+        if self.error is not None:
+            raise self.error
+
+    async def bind(self, pod: Pod, node_name: str) -> None:
+        self._fail()
+        self.bindings[pod.key] = node_name
+
+    async def patch_pod_status(
+        self, pod: Pod, condition: PodCondition | None, nominating: NominatingInfo | None
+    ) -> None:
+        self._fail()
+        self.conditions.append((pod.key, condition, nominating))
+
+    async def delete_pod(self, pod: Pod) -> None:
+        self._fail()
+        self.deleted.append(pod.key)
+
+    async def patch(
+        self, kind: type[T], name: str, body: Mapping[str, Any], *, namespace: str = "", subresource: str = ""
+    ) -> T:
+        self._fail()
+        self.patches.append((kind.__name__, f"{namespace}/{name}" if namespace else name, body, subresource))
+        return kind()
+
+    async def create(self, obj: T) -> T:
+        self._fail()
+        self.created.append(obj)
+        return obj
+
+    async def delete(self, kind: type[T], name: str, *, namespace: str = "", uid: str = "") -> None:
+        self._fail()
+        self.deleted.append(f"{namespace}/{name}" if namespace else name)
+
+
+@dataclass
+class RecordingRecorder:
+    """An `EventRecorder` that keeps (pod, type, reason, note)."""
+
+    events: list[tuple[str, str, str, str]] = field(default_factory=list)
+
+    def event(
+        self, regarding: Pod, event_type: str, reason: str, action: str, note: str, *, related: Pod | None = None
+    ) -> None:
+        self.events.append((regarding.key, event_type, reason, note))
+
+
+@dataclass
+class ListNominator:
+    """A `Nominator` over a plain dictionary."""
+
+    nominated: dict[str, list[PodInfo]] = field(default_factory=dict)
+
+    def add(self, pod: PodInfo, nominating: NominatingInfo | None) -> None:
+        self.remove(pod.pod)
+        node = pod.pod.status.nominated_node_name
+        if nominating is not None and nominating.mode is NominatingMode.OVERRIDE:
+            node = nominating.node_name
+        if node:
+            self.nominated.setdefault(node, []).append(pod)
+
+    def remove(self, pod: Pod) -> None:
+        for pods in self.nominated.values():
+            pods[:] = [info for info in pods if info.uid != pod.metadata.uid]
+
+    def update(self, old: Pod, new: PodInfo) -> None:
+        self.remove(old)
+        self.add(new, None)
+
+    def on_node(self, node_name: str) -> Sequence[PodInfo]:
+        return self.nominated.get(node_name, ())
+
+    def node_names(self) -> Collection[str]:
+        return [name for name, pods in self.nominated.items() if pods]
