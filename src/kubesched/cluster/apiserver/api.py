@@ -88,7 +88,9 @@ class Api:
         options: WriteOptions = WRITE_DEFAULTS,
     ) -> Entry:
         """Replace an object by what `change` makes of the current one."""
-        return self.writer.update(resource, name, namespace, change, subresource=subresource, options=options)[0]
+        return self.writer.update(
+            resource, name, namespace, change, subresource=subresource, patched=True, options=options
+        )[0]
 
     def delete(
         self, resource: Resource, name: str, namespace: str = "", options: DeleteOptions = DELETE_DEFAULTS

@@ -5,20 +5,17 @@ from __future__ import annotations
 from typing import Any, Final
 
 from kubesched.cluster.apiserver.api import Api
+from kubesched.cluster.apiserver.validation.cluster import SYSTEM_CLASSES
 from kubesched.errors import RequestRefusedError
 
 Json = dict[str, Any]
 
 NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
-SYSTEM_CLASSES: Final = {
+DESCRIPTIONS: Final = {
     "system-cluster-critical": (
-        2_000_000_000,
-        "Used for system critical pods that must run in the cluster, but can be moved to another node if necessary.",
+        "Used for system critical pods that must run in the cluster, but can be moved to another node if necessary."
     ),
-    "system-node-critical": (
-        2_000_001_000,
-        "Used for system critical pods that must not be moved from their current node.",
-    ),
+    "system-node-critical": "Used for system critical pods that must not be moved from their current node.",
 }
 
 
@@ -26,12 +23,9 @@ def bootstrap(api: Api) -> None:
     """Create what is missing. Idempotent: a server with a data directory starts with its own objects."""
     for name in NAMESPACES:
         _ensure(api, "namespaces", {"metadata": {"name": name}})
-    for name, (value, description) in SYSTEM_CLASSES.items():
-        _ensure(
-            api,
-            "priorityclasses.scheduling.k8s.io",
-            {"metadata": {"name": name}, "value": value, "description": description},
-        )
+    for name, value in SYSTEM_CLASSES.items():
+        priority_class = {"metadata": {"name": name}, "value": value, "description": DESCRIPTIONS[name]}
+        _ensure(api, "priorityclasses.scheduling.k8s.io", priority_class)
     _ensure(api, "services", _kubernetes_service(), "default")
 
 

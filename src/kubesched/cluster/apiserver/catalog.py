@@ -16,6 +16,11 @@ from kubesched.cluster.apiserver.tables import cluster as cluster_tables
 from kubesched.cluster.apiserver.tables import pods as pod_tables
 from kubesched.cluster.apiserver.tables import volumes as volume_tables
 from kubesched.cluster.apiserver.tables import workloads as workload_tables
+from kubesched.cluster.apiserver.tables.layout import NAME_AND_CREATION
+from kubesched.cluster.apiserver.validation import cluster as cluster_rules
+from kubesched.cluster.apiserver.validation import pods as pod_rules
+from kubesched.cluster.apiserver.validation import volumes as volume_rules
+from kubesched.cluster.apiserver.validation import workloads as workload_rules
 from kubesched.cluster.apiserver.validation.names import dns_label_problems, path_segment_problems
 
 Json = dict[str, Any]
@@ -87,6 +92,9 @@ CORE: Final = (
         struct_name="core.v1.ConfigMap",
         short_names=("cm",),
         table=cluster_tables.CONFIG_MAPS,
+        rules=Rules(
+            validate=cluster_rules.config_map_problems, validate_update=cluster_rules.config_map_update_problems
+        ),
     ),
     Resource(
         group="",
@@ -106,7 +114,7 @@ CORE: Final = (
         plural="limitranges",
         struct_name="core.v1.LimitRange",
         short_names=("limits",),
-        table=cluster_tables.LIMIT_RANGES,
+        table=NAME_AND_CREATION,
         rules=Rules(create_on_update=True, default=cluster_defaults.default_limit_range),
     ),
     Resource(
@@ -138,7 +146,12 @@ CORE: Final = (
         short_names=("no",),
         subresources=(_status("Node"),),
         table=cluster_tables.NODES,
-        rules=Rules(default=cluster_defaults.default_node, keeps_status_on_create=True),
+        rules=Rules(
+            prepare=preparation.prepare_node,
+            validate=cluster_rules.node_problems,
+            default=cluster_defaults.default_node,
+            keeps_status_on_create=True,
+        ),
         fields={"spec.unschedulable": _at("spec", "unschedulable", default="false")},
     ),
     Resource(
@@ -150,7 +163,13 @@ CORE: Final = (
         short_names=("pvc",),
         subresources=(_status("PersistentVolumeClaim"),),
         table=volume_tables.CLAIMS,
-        rules=Rules(returns_deleted=True, default=volume_defaults.default_claim, prepare=preparation.prepare_claim),
+        rules=Rules(
+            validate=volume_rules.claim_problems,
+            validate_update=volume_rules.claim_update_problems,
+            returns_deleted=True,
+            default=volume_defaults.default_claim,
+            prepare=preparation.prepare_claim,
+        ),
     ),
     Resource(
         group="",
@@ -162,7 +181,12 @@ CORE: Final = (
         short_names=("pv",),
         subresources=(_status("PersistentVolume"),),
         table=volume_tables.VOLUMES,
-        rules=Rules(returns_deleted=True, default=volume_defaults.default_volume, prepare=preparation.prepare_volume),
+        rules=Rules(
+            validate=volume_rules.volume_problems,
+            returns_deleted=True,
+            default=volume_defaults.default_volume,
+            prepare=preparation.prepare_volume,
+        ),
     ),
     Resource(
         group="",
@@ -179,7 +203,14 @@ CORE: Final = (
             _status("Pod"),
         ),
         table=pod_tables.PODS,
-        rules=Rules(returns_deleted=True, default=pod_defaults.default_pod, prepare=preparation.prepare_pod),
+        rules=Rules(
+            validate=pod_rules.pod_problems,
+            validate_update=pod_rules.pod_update_problems,
+            counts_generations=True,
+            returns_deleted=True,
+            default=pod_defaults.default_pod,
+            prepare=preparation.prepare_pod,
+        ),
         fields=_POD_FIELDS,
     ),
     Resource(
@@ -188,6 +219,7 @@ CORE: Final = (
         kind="PodTemplate",
         plural="podtemplates",
         struct_name="core.v1.PodTemplate",
+        table=workload_tables.POD_TEMPLATES,
         rules=Rules(returns_deleted=True),
     ),
     Resource(
@@ -200,7 +232,11 @@ CORE: Final = (
         categories=("all",),
         subresources=(_SCALE, _status("ReplicationController")),
         table=workload_tables.REPLICA_SETS,
-        rules=Rules(default=workload_defaults.default_replication_controller, counts_generations=True),
+        rules=Rules(
+            validate=workload_rules.replication_controller_problems,
+            default=workload_defaults.default_replication_controller,
+            counts_generations=True,
+        ),
         fields={"status.replicas": _at("status", "replicas", default="0")},
     ),
     Resource(
@@ -221,7 +257,11 @@ CORE: Final = (
         plural="secrets",
         struct_name="core.v1.Secret",
         table=cluster_tables.SECRETS,
-        rules=Rules(default=cluster_defaults.default_secret),
+        rules=Rules(
+            validate=cluster_rules.secret_problems,
+            validate_update=cluster_rules.secret_update_problems,
+            default=cluster_defaults.default_secret,
+        ),
         fields={"type": _at("type")},
     ),
     Resource(
@@ -272,7 +312,14 @@ APPS: Final = (
         categories=("all",),
         subresources=(_status("DaemonSet"),),
         table=workload_tables.DAEMON_SETS,
-        rules=Rules(default=workload_defaults.default_daemon_set, counts_generations=True),
+        rules=Rules(
+            prepare=preparation.prepare_daemon_set,
+            prepare_update=preparation.count_daemon_templates,
+            validate=workload_rules.workload_validator("daemonset"),
+            validate_update=workload_rules.selector_is_fixed,
+            default=workload_defaults.default_daemon_set,
+            counts_generations=True,
+        ),
     ),
     Resource(
         group="apps",
@@ -284,7 +331,12 @@ APPS: Final = (
         categories=("all",),
         subresources=(_SCALE, _status("Deployment")),
         table=workload_tables.DEPLOYMENTS,
-        rules=Rules(default=workload_defaults.default_deployment, counts_generations=True),
+        rules=Rules(
+            validate=workload_rules.workload_validator("deployment"),
+            validate_update=workload_rules.selector_is_fixed,
+            default=workload_defaults.default_deployment,
+            counts_generations=True,
+        ),
     ),
     Resource(
         group="apps",
@@ -296,7 +348,12 @@ APPS: Final = (
         categories=("all",),
         subresources=(_SCALE, _status("ReplicaSet")),
         table=workload_tables.REPLICA_SETS,
-        rules=Rules(default=workload_defaults.default_replica_set, counts_generations=True),
+        rules=Rules(
+            validate=workload_rules.workload_validator("replicaset"),
+            validate_update=workload_rules.selector_is_fixed,
+            default=workload_defaults.default_replica_set,
+            counts_generations=True,
+        ),
         fields={"status.replicas": _at("status", "replicas", default="0")},
     ),
     Resource(
@@ -309,7 +366,13 @@ APPS: Final = (
         categories=("all",),
         subresources=(_SCALE, _status("StatefulSet")),
         table=workload_tables.STATEFUL_SETS,
-        rules=Rules(default=workload_defaults.default_stateful_set, counts_generations=True),
+        rules=Rules(
+            prepare=preparation.prepare_stateful_set,
+            validate=workload_rules.workload_validator("statefulset"),
+            validate_update=workload_rules.stateful_set_update_problems,
+            default=workload_defaults.default_stateful_set,
+            counts_generations=True,
+        ),
     ),
 )
 
@@ -324,7 +387,11 @@ BATCH: Final = (
         categories=("all",),
         subresources=(_status("CronJob"),),
         table=workload_tables.CRON_JOBS,
-        rules=Rules(default=workload_defaults.default_cron_job, counts_generations=True),
+        rules=Rules(
+            validate=workload_rules.cron_job_problems,
+            default=workload_defaults.default_cron_job,
+            counts_generations=True,
+        ),
     ),
     Resource(
         group="batch",
@@ -335,7 +402,13 @@ BATCH: Final = (
         categories=("all",),
         subresources=(_status("Job"),),
         table=workload_tables.JOBS,
-        rules=Rules(default=workload_defaults.default_job, prepare=preparation.prepare_job, counts_generations=True),
+        rules=Rules(
+            validate=workload_rules.job_problems,
+            validate_update=workload_rules.job_update_problems,
+            default=workload_defaults.default_job,
+            prepare=preparation.prepare_job,
+            counts_generations=True,
+        ),
         fields={"status.successful": _at("status", "succeeded", default="0")},
     ),
 )
@@ -350,7 +423,12 @@ POLICY: Final = (
         short_names=("pdb",),
         subresources=(_status("PodDisruptionBudget"),),
         table=workload_tables.DISRUPTION_BUDGETS,
-        rules=Rules(unconditional_update=False, counts_generations=True),
+        rules=Rules(
+            prepare=preparation.prepare_disruption_budget,
+            validate=workload_rules.disruption_budget_problems,
+            unconditional_update=False,
+            counts_generations=True,
+        ),
     ),
 )
 
@@ -367,7 +445,6 @@ STORAGE: Final = (
             unconditional_update=False,
             returns_deleted=True,
             default=volume_defaults.default_csi_driver,
-            counts_generations=True,
         ),
     ),
     Resource(
@@ -386,7 +463,7 @@ STORAGE: Final = (
         kind="CSIStorageCapacity",
         plural="csistoragecapacities",
         struct_name="storage.v1.CSIStorageCapacity",
-        table=volume_tables.CAPACITIES,
+        table=NAME_AND_CREATION,
         rules=Rules(unconditional_update=False),
     ),
     Resource(
@@ -398,7 +475,12 @@ STORAGE: Final = (
         namespaced=False,
         short_names=("sc",),
         table=volume_tables.STORAGE_CLASSES,
-        rules=Rules(returns_deleted=True, default=volume_defaults.default_storage_class),
+        rules=Rules(
+            validate=volume_rules.storage_class_problems,
+            validate_update=volume_rules.storage_class_update_problems,
+            returns_deleted=True,
+            default=volume_defaults.default_storage_class,
+        ),
     ),
     Resource(
         group="storage.k8s.io",
@@ -434,7 +516,12 @@ SCHEDULING: Final = (
         namespaced=False,
         short_names=("pc",),
         table=cluster_tables.PRIORITY_CLASSES,
-        rules=Rules(default=cluster_defaults.default_priority_class, counts_generations=True),
+        rules=Rules(
+            validate=cluster_rules.priority_class_problems,
+            validate_update=cluster_rules.priority_class_update_problems,
+            default=cluster_defaults.default_priority_class,
+            counts_generations=True,
+        ),
     ),
     Resource(
         group="scheduling.k8s.io",
@@ -444,6 +531,7 @@ SCHEDULING: Final = (
         struct_name="scheduling.v1alpha2.PodGroup",
         subresources=(_status("PodGroup"),),
         table=workload_tables.POD_GROUPS,
+        rules=Rules(default=cluster_defaults.default_pod_group),
     ),
     Resource(
         group="scheduling.k8s.io",
@@ -503,7 +591,7 @@ COORDINATION: Final = (
         plural="leases",
         struct_name="coordination.v1.Lease",
         table=cluster_tables.LEASES,
-        rules=Rules(unconditional_update=False, create_on_update=True),
+        rules=Rules(validate=cluster_rules.lease_problems, unconditional_update=False, create_on_update=True),
     ),
 )
 
@@ -552,6 +640,7 @@ class Catalog:
     def __init__(self, resources: tuple[Resource, ...]) -> None:
         self.resources = resources
         self._by_plural = {(item.group, item.version, item.plural): item for item in resources}
+        self._group_names = {item.group for item in resources}
         self._by_kind = {(item.api_version, item.kind): item for item in resources}
 
     def __iter__(self) -> Iterator[Resource]:
@@ -559,6 +648,9 @@ class Catalog:
 
     def find(self, group: str, version: str, plural: str) -> Resource | None:
         return self._by_plural.get((group, version, plural))
+
+    def serves(self, group: str) -> bool:
+        return group in self._group_names
 
     def by_kind(self, api_version: str, kind: str) -> Resource | None:
         return self._by_kind.get((api_version, kind))

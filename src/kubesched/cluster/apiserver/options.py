@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from kubesched.cluster.apiserver.selectors import EVERYTHING, Selector
+from kubesched.objects.selectors import FieldSelector, Selector
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,8 +30,8 @@ class DeleteOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListOptions:
-    labels: Selector = EVERYTHING
-    fields: Selector = EVERYTHING
+    labels: Selector = Selector.EVERYTHING
+    fields: FieldSelector = FieldSelector.EVERYTHING
     limit: int = 0
     continue_token: str = ""
     version: str = ""
@@ -40,8 +40,8 @@ class ListOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchOptions:
-    labels: Selector = EVERYTHING
-    fields: Selector = EVERYTHING
+    labels: Selector = Selector.EVERYTHING
+    fields: FieldSelector = FieldSelector.EVERYTHING
     version: str = ""
     send_initial: bool | None = None  # None: initial events only when no version is given
     bookmarks: bool = False

@@ -15,11 +15,11 @@ Json = dict[str, Any]
 
 SERVICE_RANGE: Final = ipaddress.ip_network("10.96.0.0/12")
 NODE_PORTS: Final = range(30000, 32768)
+TEMPLATE_GENERATION: Final = "deprecated.daemonset.template.generation"
 _COMPUTE: Final = ("cpu", "memory")
 
 
 def prepare_pod(pod: Json) -> None:
-    pod["metadata"]["generation"] = 1
     pod["status"] = {"phase": "Pending", "qosClass": qos_class(pod.get("spec") or {})}
     _merge_match_label_keys(pod)
     if (pod.get("spec") or {}).get("schedulingGates"):
@@ -30,7 +30,7 @@ def prepare_pod(pod: Json) -> None:
                 "reason": "SchedulingGated",
                 "message": "Scheduling is blocked due to non-empty scheduling gates",
                 "lastProbeTime": None,
-                "lastTransitionTime": None,
+                "lastTransitionTime": pod["metadata"]["creationTimestamp"],
             }
         ]
 
@@ -40,12 +40,38 @@ def prepare_namespace(namespace: Json) -> None:
     namespace["status"] = {"phase": "Active"}
 
 
+def prepare_node(node: Json) -> None:
+    """A node reports its own status, also when it is created; Go always writes the kubelet's port."""
+    endpoint = node.setdefault("status", {}).setdefault("daemonEndpoints", {}).setdefault("kubeletEndpoint", {})
+    endpoint.setdefault("Port", 0)
+
+
+def prepare_stateful_set(stateful_set: Json) -> None:
+    stateful_set["status"]["availableReplicas"] = 0
+
+
+def prepare_daemon_set(daemon_set: Json) -> None:
+    daemon_set["metadata"].setdefault("annotations", {})[TEMPLATE_GENERATION] = "1"
+
+
+def count_daemon_templates(daemon_set: Json, old: Json) -> None:
+    """The template's generation lives on in an annotation, for clients of the first version of the API."""
+    count = int((old["metadata"].get("annotations") or {}).get(TEMPLATE_GENERATION, "1"))
+    if daemon_set["spec"]["template"] != old["spec"]["template"]:
+        count += 1
+    daemon_set["metadata"].setdefault("annotations", {})[TEMPLATE_GENERATION] = str(count)
+
+
+def prepare_disruption_budget(budget: Json) -> None:
+    budget["status"] = dict.fromkeys(("currentHealthy", "desiredHealthy", "disruptionsAllowed", "expectedPods"), 0)
+
+
 def prepare_claim(claim: Json) -> None:
     claim["status"] = {"phase": "Pending"}
 
 
 def prepare_volume(volume: Json) -> None:
-    volume["status"] = {"phase": "Pending"}
+    volume["status"] = {"phase": "Pending", "lastPhaseTransitionTime": volume["metadata"]["creationTimestamp"]}
 
 
 def prepare_job(job: Json) -> None:

@@ -27,7 +27,7 @@ def invalid(field: str, value: Any, detail: str) -> Problem:
 
 
 def unsupported(field: str, value: Any, supported: Iterable[str]) -> Problem:
-    allowed = "supported values: " + ", ".join(shown(item) for item in sorted(supported))
+    allowed = "supported values: " + ", ".join(shown(item) for item in supported)
     return Problem(field, "FieldValueNotSupported", _join(f"Unsupported value: {shown(value)}", allowed))
 
 

@@ -53,7 +53,7 @@ def invalid(resource: Named, name: str, problems: Sequence[Problem]) -> RequestR
     listed = distinct[0] if len(distinct) == 1 else f"[{', '.join(distinct)}]"
     kind = f"{resource.kind}.{resource.group}" if resource.group else resource.kind
     causes = [{"reason": problem.reason, "message": problem.message, "field": problem.field} for problem in problems]
-    details = _details(resource, name) | {"kind": resource.kind, "causes": causes}
+    details = _details(resource, name) | ({"kind": resource.kind} if resource.kind else {}) | {"causes": causes}
     return RequestRefusedError(422, "Invalid", f'{kind} "{name}" is invalid: {listed}', details=details)
 
 
@@ -153,4 +153,4 @@ def _details(resource: Named, name: str) -> dict[str, Any]:
     details = {"name": name} if name else {}
     if resource.group:
         details["group"] = resource.group
-    return details | {"kind": resource.plural}
+    return details | {"kind": resource.plural} if resource.plural else details

@@ -64,6 +64,10 @@ def default_limit_range(limit_range: Json) -> None:
             item.setdefault("defaultRequest", {}).setdefault(name, quantity)
 
 
+def default_pod_group(group: Json) -> None:
+    group.setdefault("spec", {}).setdefault("disruptionMode", "Pod")
+
+
 def default_resource_claim(claim: Json) -> None:
     default_device_claim((claim.get("spec") or {}).get("devices") or {})
 

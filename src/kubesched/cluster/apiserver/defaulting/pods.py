@@ -31,7 +31,8 @@ def default_template(template: Json) -> None:
 def default_pod_spec(spec: Json) -> None:
     spec.setdefault("restartPolicy", "Always")
     spec.setdefault("dnsPolicy", "ClusterFirst")
-    spec.setdefault("terminationGracePeriodSeconds", 30)
+    if spec.setdefault("terminationGracePeriodSeconds", 30) < 0:
+        spec["terminationGracePeriodSeconds"] = 1
     spec.setdefault("securityContext", {})
     spec.setdefault("schedulerName", DEFAULT_SCHEDULER)
     account = spec.get("serviceAccountName") or spec.get("serviceAccount")

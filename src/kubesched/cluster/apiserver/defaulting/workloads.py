@@ -63,7 +63,11 @@ def default_daemon_set(daemon_set: Json) -> None:
 
 
 def default_job(job: Json) -> None:
-    default_job_spec(_with_template(job))
+    spec = _with_template(job)
+    default_job_spec(spec)
+    labels = spec["template"]["metadata"].get("labels")
+    if labels and not job["metadata"].get("labels"):
+        job["metadata"]["labels"] = labels  # the same dict, as upstream: the selector's labels appear in both
 
 
 def default_job_spec(spec: Json) -> None:

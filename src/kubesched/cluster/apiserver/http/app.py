@@ -28,7 +28,7 @@ from kubesched.cluster.apiserver.http.discovery import Discovery, version_info
 from kubesched.cluster.apiserver.http.forms import Shaper
 from kubesched.cluster.apiserver.http.negotiation import negotiate
 from kubesched.cluster.apiserver.http.openapi import OpenApi
-from kubesched.cluster.apiserver.http.paths import Target, find_target
+from kubesched.cluster.apiserver.http.paths import PageNotFoundError, Target, find_target
 from kubesched.cluster.apiserver.http.resources import Request, ResourceRequests
 from kubesched.cluster.apiserver.http.watch_streams import WatchStreams
 from kubesched.errors import RequestRefusedError
@@ -37,6 +37,7 @@ Scope = MutableMapping[str, Any]
 logger = logging.getLogger(__name__)
 
 _PUBLIC: Final = ("/healthz", "/livez", "/readyz", "/version")
+_NO_PAGE: Final = Answer(404, b"404 page not found\n", content_type=b"text/plain; charset=utf-8")
 _WITH_BODY: Final = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 
 
@@ -65,6 +66,8 @@ class ApiServerApp:
             answer = await self._answer(scope, receive, send)
         except ClientGoneError:
             return
+        except PageNotFoundError:
+            answer = _NO_PAGE
         except RequestRefusedError as refusal:
             answer = refusal_answer(refusal)
         except RecursionError:
@@ -85,9 +88,7 @@ class ApiServerApp:
         if path.startswith("/api"):
             form = negotiate(headers.get(b"accept", b"").decode("latin-1"), discovery=True)
             answer = self._discovery.answer(path, form)
-            if answer is None:
-                raise status.path_not_found()
-            return answer
+            return answer or _NO_PAGE
         await self._pages(scope, receive, send)
         return None
 
@@ -141,8 +142,7 @@ def _pages(openapi: OpenApi) -> Callable[..., Awaitable[None]]:
         return await missing(request) if answer is None else Response(answer.body, media_type="application/json")
 
     async def missing(_: PageRequest, __: Exception | None = None) -> Response:
-        answer = refusal_answer(status.path_not_found())
-        return Response(answer.body, answer.code, media_type="application/json")
+        return Response(_NO_PAGE.body, _NO_PAGE.code, media_type="text/plain")
 
     async def not_allowed(_: PageRequest, __: Exception) -> Response:
         answer = refusal_answer(status.method_not_allowed())

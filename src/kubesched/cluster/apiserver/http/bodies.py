@@ -14,6 +14,17 @@ from kubesched.cluster.apiserver import status
 
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 LIMIT: Final = 3 * 1024 * 1024  # upstream's, of a resource request
+_MEDIA: Final = frozenset(
+    {
+        "",
+        "application/json",
+        "application/yaml",
+        "application/apply-patch+yaml",
+        "application/json-patch+json",
+        "application/merge-patch+json",
+        "application/strategic-merge-patch+json",
+    }
+)
 SLOWEST: Final = 30.0  # seconds until a body must have arrived
 _decode = msgspec.json.Decoder().decode
 
@@ -46,13 +57,13 @@ async def read_body(receive: Receive, declared: int) -> bytes:
 def decode_body(body: bytes, content_type: str, *, strict: bool = False) -> Any:
     """The value that the body holds. `strict` also refuses a key that is given twice."""
     media = content_type.partition(";")[0].strip().lower()
-    if media == "application/vnd.kubernetes.protobuf":
+    if media not in _MEDIA:
         known = "application/json, application/yaml"
         raise status.unsupported_media(
             f"the body of the request was in an unknown format - accepted media types include: {known}"
         )
     try:
-        if media in ("application/yaml", "application/apply-patch+yaml", "text/yaml"):
+        if media in ("application/yaml", "application/apply-patch+yaml"):
             value = yaml.load(body, Loader=yaml.CSafeLoader)
         elif strict:
             value = json.loads(body, object_pairs_hook=_unique)

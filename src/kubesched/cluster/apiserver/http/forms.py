@@ -61,9 +61,9 @@ class Shaper:
             key = (self._resource.api_version, kind)
             line = change.lines.get(key)
             if line is None:
-                line = change.lines[key] = event_line(kind.value, full_object(self._resource, change.entry))
+                line = change.lines[key] = event_line(kind.value, full_object(self._resource, change.seen_as(kind)))
             return line
-        return event_line(kind.value, self._event_object(change.entry))
+        return event_line(kind.value, self._event_object(change.seen_as(kind)))
 
     def initial(self, entry: Entry) -> bytes:
         return event_line(ChangeType.ADDED.value, self._event_object(entry))

@@ -8,6 +8,11 @@ from urllib.parse import unquote
 from kubesched.cluster.apiserver import status
 from kubesched.cluster.apiserver.catalog import Catalog
 from kubesched.cluster.apiserver.resource import Resource
+from kubesched.errors import KubeschedError
+
+
+class PageNotFoundError(KubeschedError):
+    """No such group: there is nobody to say it in the API's own words."""
 
 
 class Target(NamedTuple):
@@ -30,6 +35,8 @@ def find_target(path: str, catalog: Catalog) -> Target:
     # `namespaces/x` is the namespace itself, and so are its own subresources.
     if len(rest) > 2 and rest[0] == "namespaces" and not (len(rest) == 3 and rest[2] in ("status", "finalize")):
         namespace, rest = rest[1], rest[2:]
+    if not catalog.serves(group):
+        raise PageNotFoundError
     if not 1 <= len(rest) <= 3 or not all(rest):
         raise status.path_not_found()
     resource = catalog.find(group, version, rest[0])

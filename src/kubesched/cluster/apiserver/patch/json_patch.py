@@ -32,7 +32,6 @@ def _apply(target: Any, operation: dict[str, Any]) -> Any:
         case "remove":
             return _remove(target, path)[0]
         case "replace":
-            _get(target, path)
             return _replace(target, path, _value(operation))
         case "move":
             target, moved = _remove(target, _source(operation))
@@ -106,7 +105,12 @@ def _replace(target: Any, path: str, value: Any) -> Any:
     if not path:
         return value
     parent, step = _parent(target, path)
-    parent[int(step) if isinstance(parent, list) else step] = value
+    if isinstance(parent, dict):
+        parent[step] = value  # also where nothing was: evanphx/json-patch, which upstream uses, allows it
+    elif isinstance(parent, list) and step.isdecimal() and int(step) < len(parent):
+        parent[int(step)] = value
+    else:
+        raise PatchError(f"replace operation does not apply: doc is missing key: {path}: missing value")
     return target
 
 

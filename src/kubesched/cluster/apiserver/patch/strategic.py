@@ -98,7 +98,7 @@ def _merge_value(before: Any, patch: Any, field: FieldType) -> Any:
 def _merge_list(before: list[Any], patch: list[Any], field: FieldType) -> list[Any]:
     key = field.merge_key
     if not key:
-        return before + [item for item in patch if item not in before]
+        return _in_order(before + [item for item in patch if item not in before], patch, before, key)
     kind = field.item.struct if field.item else None
     merged, replaces, plain = list(before), False, []
     for item in patch:

@@ -10,6 +10,7 @@ from typing import Any, Final
 from kubesched.cluster.apiserver.schema.fields import FieldType, Shape, Struct, struct
 from kubesched.objects.quantity import Quantity
 
+_INDEX: Final = re.compile(r"\[\d+\]")
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)", re.ASCII)
 _GO_NAMES: Final[dict[Shape, str]] = {
     Shape.STRING: "string",
@@ -124,7 +125,7 @@ def _mismatch(wanted: FieldType, owner: Struct, value: Any, path: str, found: Co
         layout = "2006-01-02T15:04:05.000000Z07:00" if wanted.shape is Shape.MICRO_TIME else "2006-01-02T15:04:05Z07:00"
         found.wrong = f'parsing time "{value}" as "{layout}": cannot parse "{value}"'
     else:
-        where = f"{owner.go_name}.{re.sub(r'[[][0-9]+[]]', '', path)}"
+        where = f"{owner.go_name}.{_INDEX.sub('', path)}"
         found.wrong = (
             f"json: cannot unmarshal {_json_name(value)} into Go struct field {where} of type {_go_name(wanted)}"
         )

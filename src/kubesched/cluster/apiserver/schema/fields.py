@@ -79,6 +79,12 @@ def struct(name: str) -> Struct:
     return Struct(name, fields, atomic="" in rows)
 
 
+def zero_values(kind: Struct) -> dict[str, int | bool]:
+    """The numbers and flags that Go always writes: required fields without a pointer."""
+    zero: dict[Shape, int | bool] = {Shape.INT32: 0, Shape.INT64: 0, Shape.BOOLEAN: False}
+    return {name: zero[item.shape] for name, item in kind.fields.items() if item.required and item.shape in zero}
+
+
 @functools.cache
 def _table() -> dict[str, dict[str, str]]:
     text = resources.files(__package__).joinpath("fields.json").read_bytes()

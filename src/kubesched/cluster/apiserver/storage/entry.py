@@ -56,14 +56,37 @@ class ChangeType(Enum):
 class Change:
     """One write, as watchers see it. `entry` of a deletion is the object's last state at the deletion's version."""
 
-    __slots__ = ("entry", "lines", "previous", "type")
+    __slots__ = ("_departed", "entry", "lines", "previous", "type")
 
     def __init__(self, change_type: ChangeType, entry: Entry, previous: Entry | None) -> None:
         self.type = change_type
         self.entry = entry
         self.previous = previous
+        self._departed: Entry | None = None
         self.lines: dict[tuple[str, ChangeType], bytes] = {}  # encodings for the wire, shared by all watchers
 
     @property
     def version(self) -> int:
         return self.entry.version
+
+    @property
+    def departed(self) -> Entry:
+        """For watchers that no longer match: the last state that did, at this change's version."""
+        if self._departed is None:
+            assert self.previous is not None
+            value = self.previous.decode()
+            value["metadata"]["resourceVersion"] = str(self.version)
+            self._departed = Entry(
+                namespace=self.previous.namespace,
+                name=self.previous.name,
+                version=self.version,
+                raw=msgspec.json.encode(value),
+                labels=self.previous.labels,
+                fields=self.previous.fields,
+            )
+        return self._departed
+
+    def seen_as(self, change_type: ChangeType) -> Entry:
+        """The object that a watcher gets which sees this change as that type."""
+        left = change_type is ChangeType.DELETED and self.type is not ChangeType.DELETED
+        return self.departed if left else self.entry

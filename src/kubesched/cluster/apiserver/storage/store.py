@@ -132,6 +132,10 @@ class Store:
         value["metadata"]["resourceVersion"] = str(version)
         return _entry(_encode(value), value, version, bucket)
 
+    def preview(self, bucket: Bucket, value: Json) -> Entry:
+        """What a creation would store; it has no version."""
+        return _entry(_encode(value), value, 0, bucket)
+
     async def settled(self) -> None:
         """Return when all writes made so far are durable and published."""
         wanted = self.version

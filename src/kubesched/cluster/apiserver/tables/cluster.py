@@ -141,10 +141,6 @@ def _priority_class(value: Json, now: float) -> list[Any]:
     ]
 
 
-def _limit_range(value: Json, now: float) -> list[Any]:
-    return [name_of(value), value["metadata"].get("creationTimestamp")]
-
-
 def _quota(value: Json, now: float) -> list[Any]:
     status = value.get("status") or {}
     hard, used = status.get("hard") or {}, status.get("used") or {}
@@ -207,7 +203,6 @@ PRIORITY_CLASSES: Final = TableLayout(
     columns("Name", "Value", "Global-Default", "Age", "PreemptionPolicy", Value="integer", Global_Default="boolean"),
     _priority_class,
 )
-LIMIT_RANGES: Final = TableLayout(columns("Name", "Created At"), _limit_range)
 QUOTAS: Final = TableLayout(columns("Name", "Request", "Limit", "Age"), _quota)
 RESOURCE_CLAIMS: Final = TableLayout(columns("Name", "State", "Age"), _resource_claim)
 RESOURCE_SLICES: Final = TableLayout(columns("Name", "Node", "Driver", "Pool", "Age"), _resource_slice)

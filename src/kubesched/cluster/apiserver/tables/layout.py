@@ -128,4 +128,8 @@ def _two(first: int, first_unit: str, second: int, second_unit: str) -> str:
     return f"{first}{first_unit}{second}{second_unit}" if second else f"{first}{first_unit}"
 
 
+NAME_AND_CREATION: Final = TableLayout(
+    (Column("Name", format="name"), Column("Created At", "date")),
+    lambda value, _: [name_of(value), value["metadata"].get("creationTimestamp")],
+)
 NAME_AND_AGE: Final = TableLayout(columns("Name", "Age"), lambda value, now: [name_of(value), age_of(value, now)])

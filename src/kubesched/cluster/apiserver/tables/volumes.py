@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from kubesched.cluster.apiserver.tables.layout import NONE, UNSET, TableLayout, age_of, columns, name_of
+from kubesched.cluster.apiserver.tables.layout import NONE, UNSET, Column, TableLayout, age_of, columns, name_of
 
 Json = dict[str, Any]
 CLASS_ANNOTATION: Final = "volume.beta.kubernetes.io/storage-class"
@@ -101,10 +101,6 @@ def _csi_driver(value: Json, now: float) -> list[Any]:
     ]
 
 
-def _capacity(value: Json, now: float) -> list[Any]:
-    return [name_of(value), value.get("storageClassName", ""), value.get("capacity", UNSET)]
-
-
 def _attachment(value: Json, now: float) -> list[Any]:
     spec = value.get("spec") or {}
     return [
@@ -172,8 +168,12 @@ CSI_DRIVERS: Final = TableLayout(
     ),
     _csi_driver,
 )
-CAPACITIES: Final = TableLayout(columns("Name", "StorageClassName", "Capacity"), _capacity)
 ATTACHMENTS: Final = TableLayout(
-    columns("Name", "Attacher", "PV", "Node", "Attached", "Age", Attached="boolean"), _attachment
+    (
+        Column("Name", format="name"),
+        Column("Attacher", format="name"),
+        *columns("PV", "Node", "Attached", "Age", Attached="boolean"),
+    ),
+    _attachment,
 )
 ATTRIBUTES_CLASSES: Final = TableLayout(columns("Name", "DriverName", "Age"), _attributes_class)

@@ -153,6 +153,12 @@ def _controller_revision(value: Json, now: float) -> list[Any]:
     return [name_of(value), owner, value.get("revision", 0), age_of(value, now)]
 
 
+def _pod_template(value: Json, now: float) -> list[Any]:
+    template = value.get("template") or {}
+    labels = labels_text((template.get("metadata") or {}).get("labels"))
+    return [name_of(value), *container_cells(template.get("spec") or {}), labels]
+
+
 def _pod_group(value: Json, now: float) -> list[Any]:
     spec = value.get("spec") or {}
     policy = "Gang" if "gang" in (spec.get("schedulingPolicy") or {}) else "Basic"
@@ -209,4 +215,5 @@ DISRUPTION_BUDGETS: Final = TableLayout(
     _disruption_budget,
 )
 CONTROLLER_REVISIONS: Final = TableLayout(columns("Name", "Controller", "Revision", "Age"), _controller_revision)
+POD_TEMPLATES: Final = TableLayout(columns("Name", "Containers", "Images", "Pod Labels"), _pod_template)
 POD_GROUPS: Final = TableLayout(columns("Name", "Policy", "Workload", "Status", "Age"), _pod_group)

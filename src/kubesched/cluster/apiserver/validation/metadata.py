@@ -6,14 +6,12 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from kubesched.cluster.apiserver.problems import Problem, forbidden, invalid, required, too_long
-from kubesched.cluster.apiserver.validation.names import (
-    dns_label_problems,
-    label_key_problems,
-    label_value_problems,
-)
+from kubesched.cluster.apiserver.validation.names import dns_label_problems
+from kubesched.objects.label_syntax import label_key_problems, label_value_problems
 
 NameRule = Callable[[str], list[str]]
 ANNOTATIONS_LIMIT: Final = 256 * 1024
+STANDARD_FINALIZERS: Final = frozenset({"kubernetes", "orphan", "foregroundDeletion"})
 IMMUTABLE: Final = "field is immutable"
 
 
@@ -75,9 +73,18 @@ def _common(metadata: dict[str, Any]) -> list[Problem]:
         problems += annotation_problems(annotations, "metadata.annotations")
     if owners := metadata.get("ownerReferences"):
         problems += _owner_problems(owners)
-    for finalizer in metadata.get("finalizers") or ():
-        problems.extend(invalid("metadata.finalizers", finalizer, text) for text in label_key_problems(finalizer))
-    return problems
+    return problems + _finalizer_problems(metadata.get("finalizers") or [])
+
+
+def _finalizer_problems(finalizers: list[str]) -> list[Problem]:
+    problems = [invalid("metadata.finalizers", name, text) for name in finalizers for text in label_key_problems(name)]
+    message = "name is neither a standard finalizer name nor is it fully qualified"
+    plain = [(index, name) for index, name in enumerate(finalizers) if "/" not in name]
+    return problems + [
+        invalid(f"metadata.finalizers[{index}]", name, message)
+        for index, name in plain
+        if name not in STANDARD_FINALIZERS
+    ]
 
 
 def _owner_problems(owners: list[dict[str, Any]]) -> list[Problem]:

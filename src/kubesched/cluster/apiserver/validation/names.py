@@ -1,4 +1,4 @@
-"""Names, label keys and label values: Kubernetes' rules and its sentences (`util/validation` upstream)."""
+"""Names of objects: Kubernetes' rules and its sentences (`util/validation` upstream)."""
 
 from __future__ import annotations
 
@@ -8,20 +8,12 @@ from typing import Final
 LABEL_1123: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 SUBDOMAIN: Final = rf"{LABEL_1123}(\.{LABEL_1123})*"
 LABEL_1035: Final = "[a-z]([-a-z0-9]*[a-z0-9])?"
-KEY_NAME: Final = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
-LABEL_VALUE: Final = f"({KEY_NAME})?"
 CONFIG_KEY: Final = "[-._a-zA-Z0-9]+"
 
 _LABEL_1123 = re.compile(LABEL_1123)
 _SUBDOMAIN = re.compile(SUBDOMAIN)
 _LABEL_1035 = re.compile(LABEL_1035)
-_KEY_NAME = re.compile(KEY_NAME)
-_LABEL_VALUE = re.compile(LABEL_VALUE)
 _CONFIG_KEY = re.compile(CONFIG_KEY)
-
-_KEY_RULE: Final = (
-    "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character"
-)
 
 
 def dns_label_problems(value: str) -> list[str]:
@@ -57,38 +49,6 @@ def dns_1035_problems(value: str) -> list[str]:
             "start with an alphabetic character, and end with an alphanumeric character"
         )
         problems.append(_regex(rule, LABEL_1035, "my-name", "abc-123"))
-    return problems
-
-
-def label_key_problems(value: str) -> list[str]:
-    problems: list[str] = []
-    prefix, slash, name = value.partition("/")
-    if not slash:
-        name = prefix
-    elif "/" in name:
-        rule = _regex(_KEY_RULE, KEY_NAME, "MyName", "my.name", "123-abc")
-        return [f"a valid label key {rule} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"]
-    elif not prefix:
-        problems.append("prefix part must be non-empty")
-    else:
-        problems.extend(f"prefix part {problem}" for problem in dns_subdomain_problems(prefix))
-    if not name:
-        problems.append("name part must be non-empty")
-    else:
-        problems.extend(f"name part {problem}" for problem in _length(name, 63))
-    if not _KEY_NAME.fullmatch(name):
-        problems.append("name part " + _regex(_KEY_RULE, KEY_NAME, "MyName", "my.name", "123-abc"))
-    return problems
-
-
-def label_value_problems(value: str) -> list[str]:
-    problems = _length(value, 63)
-    if not _LABEL_VALUE.fullmatch(value):
-        rule = (
-            "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', "
-            "and must start and end with an alphanumeric character"
-        )
-        problems.append(_regex(rule, LABEL_VALUE, "MyValue", "my_value", "12345"))
     return problems
 
 

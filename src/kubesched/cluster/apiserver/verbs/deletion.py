@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 from kubesched.clock import Clock
 from kubesched.cluster.apiserver import status
 from kubesched.cluster.apiserver.options import DELETE_DEFAULTS, DeleteOptions
-from kubesched.cluster.apiserver.problems import invalid
+from kubesched.cluster.apiserver.problems import unsupported
 from kubesched.cluster.apiserver.resource import Resource
 from kubesched.cluster.apiserver.storage import Entry, Store
 from kubesched.cluster.apiserver.verbs.writing import Writer
@@ -51,8 +51,8 @@ class Deleter:
         _set_finalizers(value["metadata"], options)
         if grace > 0 or _has_finalizers(value):
             return Deletion(self._mark(resource, found, value, grace, options), gone=False)
-        if value["metadata"].get("generation") and resource.qualified == "pods":
-            self._stamp(value["metadata"], 0)
+        if resource.qualified == "pods":
+            self._stamp_last(value["metadata"])
         if options.dry_run:
             return Deletion(self._store.encode(bucket, value, found.version), gone=True)
         return Deletion(self._store.remove(bucket, value), gone=True)
@@ -82,11 +82,10 @@ class Deleter:
     def _mark(self, resource: Resource, found: Entry, value: Json, grace: int, options: DeleteOptions) -> Entry:
         old, metadata = found.decode(), value["metadata"]
         if not metadata.get("deletionTimestamp"):
+            self._stamp(metadata, grace)
             if resource.qualified == "namespaces":
                 value.setdefault("status", {})["phase"] = "Terminating"
-            if metadata.get("generation"):
-                metadata["generation"] += 1
-            self._stamp(metadata, grace)
+                del metadata["deletionGracePeriodSeconds"]
         elif grace < metadata.get("deletionGracePeriodSeconds", 0):
             started = datetime.fromisoformat(metadata["deletionTimestamp"]).timestamp()
             started -= metadata["deletionGracePeriodSeconds"]
@@ -94,7 +93,16 @@ class Deleter:
             metadata["deletionGracePeriodSeconds"] = grace
         return self._writer.replace(resource, found, old, value, dry_run=options.dry_run)
 
+    def _stamp_last(self, metadata: Json) -> None:
+        """What is left of a pod's grace period when it goes."""
+        if metadata.get("deletionTimestamp"):
+            metadata["deletionGracePeriodSeconds"] = 0
+        else:
+            self._stamp(metadata, 0)
+
     def _stamp(self, metadata: Json, grace: int) -> None:
+        if metadata.get("generation"):
+            metadata["generation"] += 1
         metadata["deletionTimestamp"] = _timestamp(self._clock.time() + grace)
         metadata["deletionGracePeriodSeconds"] = grace
 
@@ -109,8 +117,7 @@ def _has_finalizers(value: Json) -> bool:
 
 def _check_options(options: DeleteOptions) -> None:
     if options.propagation and options.propagation not in PROPAGATIONS:
-        listed = ", ".join(f'"{item}"' for item in (*PROPAGATIONS, "nil"))
-        problem = invalid("propagationPolicy", options.propagation, f"needs to be one of {listed}")
+        problem = unsupported("propagationPolicy", options.propagation, (*PROPAGATIONS, "nil"))
         raise status.invalid(_DeleteOptionsKind(), "", [problem])
 
 

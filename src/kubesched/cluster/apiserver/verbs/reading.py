@@ -98,14 +98,14 @@ def parse_version(text: str) -> int:
 def _page(entries: Sequence[Entry], version: int, after: tuple[str, str] | None, options: ListOptions) -> Page:
     if after is not None:
         entries = [entry for entry in entries if entry.key > after]
-    if options.labels:
+    if options.labels.requirements:
         entries = [entry for entry in entries if options.labels.matches(entry.labels)]
-    if options.fields:
+    if options.fields.requirements:
         entries = [entry for entry in entries if options.fields.matches(entry.fields)]
     if not options.limit or len(entries) <= options.limit:
         return Page(entries, version)
     shown, last = entries[: options.limit], entries[options.limit - 1]
-    remaining = None if options.labels or options.fields else len(entries) - options.limit
+    remaining = None if options.labels.requirements or options.fields.requirements else len(entries) - options.limit
     return Page(shown, version, _encode_token(_Token(version, *last.key)), remaining)
 
 

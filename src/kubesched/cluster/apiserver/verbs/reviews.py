@@ -24,10 +24,11 @@ _STATUS: Final[dict[str, Json]] = {
 }
 
 
-def answer(resource: Resource, value: Json) -> Json | None:
+def answer(resource: Resource, value: Json, now: str) -> Json | None:
     """The answered review, or None when the resource is none."""
     if not resource.group.startswith(("authentication.", "authorization.")):
         return None
     head: Json = {"kind": resource.kind, "apiVersion": resource.api_version}
     spec = {"spec": value["spec"]} if "spec" in value else {}
-    return head | {"metadata": {"creationTimestamp": None}} | spec | {"status": _STATUS[resource.kind]}
+    created = now if resource.kind == "SelfSubjectReview" else None
+    return head | {"metadata": {"creationTimestamp": created}} | spec | {"status": _STATUS[resource.kind]}

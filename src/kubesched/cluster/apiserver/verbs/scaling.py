@@ -68,7 +68,7 @@ def _scale_of(entry: Entry) -> Json:
         "kind": "Scale",
         "apiVersion": "autoscaling/v1",
         "metadata": {key: value["metadata"][key] for key in _KEPT if key in value["metadata"]},
-        "spec": {"replicas": spec.get("replicas", 0)},
+        "spec": {"replicas": spec["replicas"]} if spec.get("replicas") else {},
         "status": {
             "replicas": (value.get("status") or {}).get("replicas", 0),
             "selector": selector_text(selector) if is_object else labels_text(selector),

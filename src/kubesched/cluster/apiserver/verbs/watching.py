@@ -11,6 +11,7 @@ from kubesched.cluster.apiserver.options import WatchOptions
 from kubesched.cluster.apiserver.resource import Resource
 from kubesched.cluster.apiserver.storage import Change, ChangeType, CompactedError, Entry, Store
 from kubesched.cluster.apiserver.verbs.reading import parse_version
+from kubesched.errors import RequestRefusedError
 
 
 class Seen(NamedTuple):
@@ -29,7 +30,7 @@ class Watch:
         self.options = options
         self._namespace = namespace
         self._history = bucket.history
-        wanted = parse_version(options.version)
+        wanted = _start_version(options.version)
         self.starts_with_state = options.send_initial if options.send_initial is not None else not wanted
         # With a journal, the state is ahead of the published history: what it contains must not be shown again.
         self.version = self._known = store.version if self.starts_with_state else wanted
@@ -42,7 +43,7 @@ class Watch:
                 self._position = self._history.position_after(wanted)
             except CompactedError as error:
                 raise status.expired(str(error)) from error
-        self._selects = bool(namespace or options.labels or options.fields)
+        self._selects = bool(namespace or options.labels.requirements or options.fields.requirements)
 
     def read(self) -> list[Seen]:
         """What happened since. CompactedError: the watcher was too slow and has to start anew."""
@@ -92,3 +93,11 @@ class Watch:
         if self._namespace and entry.namespace != self._namespace:
             return False
         return self.options.labels.matches(entry.labels) and self.options.fields.matches(entry.fields)
+
+
+def _start_version(text: str) -> int:
+    """As upstream, a watch answers a version that is none with an internal error, a list with a bad request."""
+    try:
+        return parse_version(text)
+    except RequestRefusedError as refusal:
+        raise RequestRefusedError(500, "", refusal.message) from refusal

@@ -7,15 +7,18 @@ import uuid
 from collections.abc import Callable
 from typing import Any, Final
 
+import msgspec
+
 from kubesched.clock import Clock, utc
 from kubesched.cluster.apiserver import status
 from kubesched.cluster.apiserver.admission import Admission
 from kubesched.cluster.apiserver.options import WRITE_DEFAULTS, WriteOptions
 from kubesched.cluster.apiserver.problems import Problem, invalid
 from kubesched.cluster.apiserver.resource import Resource
-from kubesched.cluster.apiserver.schema import conform
+from kubesched.cluster.apiserver.schema import conform, struct, zero_values
 from kubesched.cluster.apiserver.storage import Bucket, Entry, Store
 from kubesched.cluster.apiserver.validation.metadata import metadata_problems, metadata_update_problems
+from kubesched.errors import RequestRefusedError
 
 Json = dict[str, Any]
 
@@ -39,7 +42,7 @@ class Writer:
         metadata = value.setdefault("metadata", {})
         _settle_namespace(resource, metadata, namespace)
         if metadata.get("resourceVersion"):
-            raise status.bad_request("resourceVersion should not be set on objects to be created")
+            raise RequestRefusedError(500, "", "resourceVersion should not be set on objects to be created")
         bucket = self.bucket(resource)
         if not metadata.get("name") and metadata.get("generateName"):
             metadata["name"] = self._generate_name(bucket, metadata)
@@ -49,7 +52,7 @@ class Writer:
         self._admission.admit(resource, value)
         self._fill_system_metadata(resource, metadata)
         if resource.has_status and not rules.keeps_status_on_create:
-            value.pop("status", None)
+            value["status"] = _first_status(resource)
         if rules.prepare is not None:
             rules.prepare(value)
         problems = metadata_problems(metadata, namespaced=resource.namespaced, name_rule=rules.name_rule)
@@ -60,7 +63,7 @@ class Writer:
         if bucket.get(metadata.get("namespace", ""), metadata["name"]) is not None:
             raise status.already_exists(resource, metadata["name"])
         if options.dry_run:
-            return self._store.encode(bucket, value, 0)
+            return self._store.preview(bucket, value)
         return self._store.write(bucket, value)
 
     def update(
@@ -71,6 +74,7 @@ class Writer:
         change: Callable[[Json], Json],
         *,
         subresource: str = "",
+        patched: bool = False,
         options: WriteOptions = WRITE_DEFAULTS,
     ) -> tuple[Entry, bool]:
         """Replace an object by what `change` makes of a copy of it; the flag says that it was created instead.
@@ -93,7 +97,13 @@ class Writer:
             resource.view.from_stored(value)
         value = change(value)
         _require_names(resource, value, name, namespace)
-        self.decode(resource, value, options)
+        try:
+            self.decode(resource, value, options)
+        except RequestRefusedError as refusal:
+            if patched:  # the patch is what is wrong, not the request
+                problem = invalid("patch", msgspec.json.encode(value).decode(), refusal.message)
+                raise status.invalid(_PATCH, "", [problem]) from refusal
+            raise
         self._check_version(resource, value["metadata"], found, old)
         if resource.rules.default is not None:
             resource.rules.default(value)
@@ -165,7 +175,7 @@ class Writer:
         if not version:
             if not resource.rules.unconditional_update:
                 problem = invalid("metadata.resourceVersion", 0, "must be specified for an update")
-                raise status.invalid(resource, name, [problem])
+                raise status.invalid(_PluralAsKind(resource), name, [problem])
         elif version != str(found.version):
             raise status.modified(resource, name)
 
@@ -188,6 +198,25 @@ class Writer:
             resource.rules.prepare_update(value, old)
         if resource.rules.counts_generations and not subresource and _spec(value) != _spec(old):
             metadata["generation"] = before.get("generation", 0) + 1
+
+
+class _Patch:
+    group, kind, plural = "", "", ""
+
+
+_PATCH = _Patch()
+
+
+class _PluralAsKind:
+    """The generic store upstream knows resources, not kinds, and says so in its refusals."""
+
+    def __init__(self, resource: Resource) -> None:
+        self.group, self.kind, self.plural = resource.group, resource.plural, resource.plural
+
+
+def _first_status(resource: Resource) -> Json:
+    kind = struct(resource.struct_name).fields["status"].struct
+    return dict(zero_values(kind)) if kind is not None else {}
 
 
 def _settle_namespace(resource: Resource, metadata: Json, namespace: str) -> None:
