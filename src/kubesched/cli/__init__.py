@@ -1,1 +1,1 @@
-"""The kubesched command, one module per subcommand. Imports are lazy: --help must stay fast."""
+"""The `kubesched` command: one module per subcommand, imported only when it runs."""

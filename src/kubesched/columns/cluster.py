@@ -69,6 +69,19 @@ class Cluster:
         self._release_if_empty(row)
         return info
 
+    def replace(self, info: PodInfo) -> None:
+        """A newer version of a placed pod, on the same node."""
+        row = self.pods.row_of(info.uid)
+        assert row is not None, f"pod {info.key} is not placed"
+        old = self.pods.infos[row]
+        assert old is not None
+        if old.template is info.template and old.pod.is_terminating == info.pod.is_terminating:
+            self.pods.swap(row, info)
+        else:
+            node_name = self.nodes.names[int(self.pods.node_row[row])]
+            self.displace(info.uid)
+            self.place(info, node_name)
+
     def set_namespace(self, namespace: Namespace) -> None:
         if self.namespace_labels.get(namespace.metadata.name) != namespace.metadata.labels:
             self.namespace_labels[namespace.metadata.name] = namespace.metadata.labels

@@ -94,6 +94,14 @@ class NodeView:
         found = np.flatnonzero(self.rows == row)
         return int(found[0]) if len(found) else None
 
+    def positions_of(self, rows: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+        """Where rows of the table are in this view; ABSENT for those that are not."""
+        if isinstance(self.rows, slice):
+            return rows
+        positions = np.full(len(self.table), ABSENT, dtype=np.intp)
+        positions[self.rows] = np.arange(self._length)
+        return positions[rows]
+
     def node(self, position: int) -> Node | None:
         row = position if isinstance(self.rows, slice) else int(self.rows[position])
         return self.table.nodes[row]
@@ -114,6 +122,8 @@ class NodeView:
     def requested(self, resource: str) -> Integers:
         """The sum of the requests of all pods, assumed ones included (CPU in thousandths)."""
         base = self.table.requested[self.table.resource_id(resource)][self.rows]
+        if self.what_if is None:
+            return base
         return self._supposing(base, lambda pod: pod.requests.get(resource, 0))
 
     @property

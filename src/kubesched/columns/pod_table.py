@@ -89,6 +89,13 @@ class PodTable:
             on_node[uid] = info
         return slot
 
+    def swap(self, row: int, info: PodInfo) -> None:
+        """Replace a pod by a newer version with the same template."""
+        self.infos[row] = info
+        self._on_node[int(self.node_row[row])][info.uid] = info
+        started = info.pod.status.start_time
+        self.start_time[row] = started.timestamp() if started is not None else np.inf
+
     def remove(self, uid: str) -> tuple[PodInfo, int, int]:
         """Returns the pod, its node's row and its template's slot (free again if this was its last pod)."""
         row = self._row_of.pop(uid)

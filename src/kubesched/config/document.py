@@ -16,6 +16,9 @@ except ImportError:  # PyYAML built without libyaml
     from yaml import SafeLoader as _SafeLoader  # type: ignore[assignment] # same interface, slower
 
 
+_TOO_DEEP: Final = "the configuration is nested too deeply"
+
+
 class Document(dict[str, Any]):
     """A mapping of the file that remembers which keys occurred more than once (the last one wins)."""
 
@@ -64,6 +67,8 @@ def _document(pairs: Iterable[tuple[Any, Any]]) -> Document:
 def _parse_json(text: str) -> object:
     try:
         return json.loads(text, object_pairs_hook=_document)
+    except RecursionError as error:
+        raise ConfigurationError([_TOO_DEEP]) from error
     except ValueError:
         return _parse_yaml(text)  # flow-style YAML also begins with a brace; its error names line and column
 
@@ -90,7 +95,13 @@ def _key(loader: _Loader, node: yaml.Node) -> Hashable:
     return node.value if isinstance(node, yaml.ScalarNode) else str(loader.construct_object(node, deep=True))
 
 
+def _construct_list(loader: _Loader, node: yaml.SequenceNode) -> list[Any]:
+    # Built at once, not by PyYAML's two-step generator: a list that contains itself is refused that way.
+    return [loader.construct_object(item, deep=True) for item in node.value]
+
+
 _Loader.add_constructor("tag:yaml.org,2002:map", _construct_document)
+_Loader.add_constructor("tag:yaml.org,2002:seq", _construct_list)
 
 
 def _parse_yaml(text: str) -> object:
@@ -98,6 +109,9 @@ def _parse_yaml(text: str) -> object:
         return yaml.load(text, Loader=_Loader)  # noqa: S506 -- derived from the safe loader
     except yaml.MarkedYAMLError as error:
         where = f"line {error.problem_mark.line + 1}: " if error.problem_mark else ""
-        raise ConfigurationError([f"error converting YAML to JSON: yaml: {where}{error.problem}"]) from error
+        what = ", ".join(part for part in (error.context, error.problem) if part)
+        raise ConfigurationError([f"error converting YAML to JSON: yaml: {where}{what}"]) from error
+    except RecursionError as error:
+        raise ConfigurationError([_TOO_DEEP]) from error
     except (yaml.YAMLError, ValueError) as error:  # ValueError: a scalar like 2**99999 or an impossible number
         raise ConfigurationError([f"error converting YAML to JSON: yaml: {error}"]) from error

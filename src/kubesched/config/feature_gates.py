@@ -82,7 +82,7 @@ class FeatureGates:
 
     @classmethod
     def parse(cls, text: str, *, emulated_version: str = "") -> FeatureGates:
-        """Read the values of `--feature-gates` (`A=true,kube:B=false`) and `--emulated-version` (`1.35`, `kube=1.35`)."""
+        """Read `--feature-gates` (`A=true,kube:B=false`) and `--emulated-version` (`1.35` or `kube=1.35`)."""
         version = parse_emulated_version(emulated_version) if emulated_version else CURRENT_VERSION
         return cls(parse_gate_list(text), version=version)
 

@@ -31,6 +31,11 @@ class CycleState:
         self.pods_to_activate: dict[str, PodInfo] = {}
         """Pods, by uid, that a plugin wants tried at once when this attempt ends well."""
 
+    @property
+    def lasting(self) -> CycleState:
+        """The state that outlives this cycle: the parent, where there is one."""
+        return self._parent or self
+
     def write(self, key: Hashable, value: object) -> None:
         self._values[key] = value
 

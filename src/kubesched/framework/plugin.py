@@ -39,15 +39,15 @@ MAX_SCORE: Final = 100
 class Reach(enum.Enum):
     """What an answer about one node depends on, besides the pod's template and the plugin's `basis`.
 
-    NODE      the node's own facts (labels, taints, allocatable, ...)
-    ROW       those, and the pods on that node
-    FEASIBLE  (scores only) those, and which nodes are feasible: asked for all nodes again when that set changes
-    CYCLE     anything: never reused. Always right, and slower
+    NODE   the node's own facts (labels, taints, allocatable, ...)
+    SUMS   the node's allocatable resources, and how many pods it has and what they request together: nothing else
+    ROW    everything about the node and the pods on it
+    CYCLE  anything: never reused. Always right, and slower
     """
 
     NODE = enum.auto()
+    SUMS = enum.auto()
     ROW = enum.auto()
-    FEASIBLE = enum.auto()
     CYCLE = enum.auto()
 
 
@@ -58,6 +58,13 @@ class Plugin:
 
     reach: ClassVar[Reach] = Reach.CYCLE
     """How long answers of PreFilter and Filter (and of Score, unless `score_reach` says otherwise) stay true."""
+
+    def reach_of(self, pod: PodTemplate) -> Reach:
+        """The reach for pods of this template: a plugin may be CYCLE only for pods that concern it.
+
+        It is asked again when the basis has changed.
+        """
+        return self.reach
 
     def basis(self, pod: PodTemplate) -> Hashable:
         """A value that changes whenever anything outside a node's row changes that the answers for `pod` depend on.
@@ -153,7 +160,10 @@ class PreScorePlugin(Plugin):
 
 class ScorePlugin(Plugin):
     score_reach: ClassVar[Reach | None] = None
-    """The reach of scores, where it differs from that of filters."""
+    """The reach of PreScore and Score, where it differs from that of the filter."""
+
+    def score_reach_of(self, pod: PodTemplate) -> Reach:
+        return self.score_reach or self.reach_of(pod)
 
     def score_nodes(self, state: CycleState, pod: PodTemplate, nodes: NodeView) -> Integers:
         """One raw score per node of the view."""

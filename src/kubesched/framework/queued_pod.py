@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from kubesched.columns import PodInfo
-from kubesched.framework.events import ClusterEvent
 
 
 @dataclass(slots=True, eq=False)
@@ -25,9 +24,10 @@ class QueuedPod:
     unschedulable_plugins: set[str] = field(default_factory=set)
     pending_plugins: set[str] = field(default_factory=set)
     gating_plugin: str = ""
-    gating_events: tuple[ClusterEvent, ...] = ()
     was_flushed: bool = False
     """The last move out of the unschedulable pods was the time-out, not an event."""
+    flushed_at: float = 0.0
+    """When that time-out last came: a pod that is gated again waits as long once more."""
     sequence: int = 0
     """Breaks ties in heaps; given by the queue."""
 
@@ -48,4 +48,3 @@ class QueuedPod:
         self.unschedulable_plugins = set()
         self.pending_plugins = set()
         self.gating_plugin = ""
-        self.gating_events = ()

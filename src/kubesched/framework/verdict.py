@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 from kubesched.columns import Booleans, Integers, NodeView
 from kubesched.framework.status import Code, Status
@@ -86,6 +88,19 @@ class Verdict:
         for position, status in self.special.items():
             hopeless[position] = status.code is Code.UNRESOLVABLE
         return hopeless
+
+    def at(self, positions: npt.NDArray[np.intp]) -> Verdict:
+        """The answers for some of the nodes."""
+        special = {k: self.special[p] for k, p in enumerate(positions.tolist()) if p in self.special}
+        return Verdict(self.bits[positions], self.reasons, special)
+
+    def histogram(self) -> Counter[str]:
+        """How often each reason was given."""
+        counts = Counter(reason for status in self.special.values() for reason in status.reasons)
+        for bits, nodes in zip(*np.unique(self.bits, return_counts=True), strict=True):
+            for reason in status_of(int(bits), self.reasons, "").reasons:
+                counts[reason] += int(nodes)
+        return counts
 
     def status(self, position: int, plugin: str) -> Status:
         """The answer for one node."""

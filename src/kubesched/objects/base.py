@@ -17,7 +17,15 @@ class _KeywordOnly(msgspec.StructMeta):
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(msgspec.field,))
-class KubeStruct(msgspec.Struct, metaclass=_KeywordOnly, frozen=True, rename="camel", omit_defaults=True, gc=False):
+class KubeStruct(
+    msgspec.Struct,
+    metaclass=_KeywordOnly,
+    frozen=True,
+    rename="camel",
+    omit_defaults=True,
+    repr_omit_defaults=True,
+    gc=False,
+):
     """A frozen, keyword-only value with the field names of Kubernetes' JSON in snake_case.
 
     Every field has a default, as in Go: a manifest that leaves a field out decodes to its zero value.

@@ -81,9 +81,9 @@ def _decoder(into: type) -> msgspec.json.Decoder[Any]:
 
 
 def _decode_special(into: type, source: Any) -> Any:
-    if into is Quantity and isinstance(source, str | int | float) and not isinstance(source, bool):
+    if into is Quantity and type(source) in (str, int, float):  # true and false are no numbers here
         return Quantity.parse(source)
-    if into is MicroTime and isinstance(source, str):
+    if into is MicroTime and type(source) is str:
         return MicroTime.parse(source)
     raise ValueError(f"Expected `{into.__name__}`, got `{_type_name(source)}`")
 

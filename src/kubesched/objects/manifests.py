@@ -30,10 +30,16 @@ def load_manifests(text: str, source: str) -> list[KubeStruct]:
     objects = []
     for where, manifest in _manifests(text, source):
         try:
-            objects.append(decode_object(manifest))
+            objects.append(_decode(manifest))
         except InvalidObjectError as error:
-            raise InvalidObjectError(f"{where}: {error}", path=error.path) from error
+            raise InvalidObjectError(f"{where}: {error}") from error
     return objects
+
+
+def _decode(manifest: Any) -> KubeStruct:
+    if not isinstance(manifest, dict):
+        raise InvalidObjectError(f"expected an object, got {type(manifest).__name__}")
+    return decode_object(manifest)
 
 
 def _manifests(text: str, source: str) -> Iterator[tuple[str, Any]]:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Generic, TypeVar
 
 import msgspec
 
 from kubesched.objects.base import KubeStruct
+
+T = TypeVar("T")
 
 
 class OwnerReference(KubeStruct):
@@ -88,3 +91,14 @@ class ListMeta(KubeStruct):
     resource_version: str = ""
     continue_: str = msgspec.field(default="", name="continue")
     remaining_item_count: int | None = None
+
+
+class ObjectList(KubeStruct, Generic[T]):
+    """A list as an API server answers it: `decode(data, ObjectList[Pod])`.
+
+    One item that does not decode spoils the whole list; `ObjectList[msgspec.Raw]` leaves the items to be decoded one
+    by one.
+    """
+
+    metadata: ListMeta = ListMeta()
+    items: tuple[T, ...] = ()

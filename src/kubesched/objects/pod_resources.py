@@ -108,7 +108,7 @@ def scheduled_usage(pod: Pod, features: ResourceFeatures = DEFAULT_FEATURES) -> 
     if features.pod_level_resources and has_pod_level_requests(pod):
         defaults = {name: default for name, default in _SCORE_DEFAULTS.items() if name not in requests}
     non_zero = requests
-    if defaults:
+    if _leaves_out(pod, defaults):
         non_zero = pod_requests(
             pod, use_status=features.in_place_resize, features=features, container_defaults=defaults
         )
@@ -159,6 +159,15 @@ def _is_counted(name: str) -> bool:
 
 def _is_pod_level(name: str) -> bool:
     return name in (CPU, MEMORY) or is_huge_page_resource(name)
+
+
+def _leaves_out(pod: Pod, names: Mapping[str, Quantity]) -> bool:
+    """Whether a container may lack one of these requests. In an infeasible resize its status may, whatever it asks."""
+    if not names:
+        return False
+    containers = (*pod.spec.containers, *pod.spec.init_containers)
+    complete = all(names.keys() <= container.resources.requests.keys() for container in containers)
+    return not complete or is_resize_infeasible(pod)
 
 
 class _ContainerRequests:
@@ -231,6 +240,8 @@ def _override(total: ResourceList, pod_level: Mapping[str, Quantity], effective:
 
 def _effective_requests(pod: Pod, spec: ResourceList, actual: ResourceList, allocated: ResourceList) -> ResourceList:
     """determineEffectiveRequests: a resize that cannot happen does not count."""
+    if spec == actual == allocated:  # nearly always; parsed quantities are shared, so that this compares identities
+        return spec
     result = {} if is_resize_infeasible(pod) else dict(spec)
     _raise_to(result, actual)
     _raise_to(result, allocated)

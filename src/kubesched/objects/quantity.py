@@ -11,7 +11,6 @@ Format = Literal["DecimalSI", "BinarySI", "DecimalExponent"]
 _NANOS_PER_UNIT: Final = 10**9
 _NANOS_PER_MILLI: Final = 10**6
 _NANO_SCALE: Final = -9
-_INT64_MIN: Final = -(1 << 63)
 _INT64_MAX: Final = (1 << 63) - 1
 # Go keeps 1e1000000 as a mantissa and an exponent. Nothing can be asked of such a number there either: its value
 # overflows to 0. It is refused here, before it becomes an integer of a megabyte. (Small exponents are
@@ -49,10 +48,10 @@ class Quantity:
         self._format = number_format
         self._text = text
 
-    @classmethod
-    def parse(cls, source: str | int | float) -> Quantity:
+    @staticmethod
+    def parse(source: str | int | float) -> Quantity:
         """The quantity written as `source` ("100m", "1.5Gi", "1e3", 2). ValueError with Kubernetes' message if none."""
-        return _parse(source if isinstance(source, str) else str(source))
+        return _parse(source if type(source) is str else str(source))
 
     @classmethod
     def of(cls, value: int, number_format: Format = "DecimalSI") -> Quantity:
@@ -66,11 +65,11 @@ class Quantity:
 
     def value(self) -> int:
         """Whole units, rounded up (away from zero)."""
-        return self._in_units_of(_NANOS_PER_UNIT)
+        return self._at_scale(0)
 
     def milli_value(self) -> int:
         """Thousandths of a unit, rounded up (away from zero)."""
-        return self._in_units_of(_NANOS_PER_MILLI)
+        return self._at_scale(-3)
 
     def is_zero(self) -> bool:
         return self._nanos == 0
@@ -80,16 +79,18 @@ class Quantity:
         """The exact amount, in billionths."""
         return self._nanos
 
-    def _in_units_of(self, nanos_per_unit: int) -> int:
-        whole, rest = divmod(abs(self._nanos), nanos_per_unit)
-        if self._scale is not None:
-            # int64Amount.AsScaledInt64: away from zero; 0 if the result overflows.
-            whole += rest > 0
-            result = whole if self._nanos >= 0 else -whole
-            return result if _INT64_MIN <= result <= _INT64_MAX else 0
-        # scaledValue: truncated, then one up if anything was cut off (also below zero); wraps around on overflow.
-        result = (whole if self._nanos >= 0 else -whole) + (rest > 0)
-        return (result - _INT64_MIN) % (1 << 64) + _INT64_MIN
+    def _at_scale(self, scale: Literal[0, -3]) -> int:
+        """The amount in units of 10^scale, rounded away from zero. Beyond int64, the number that Kubernetes gets."""
+        whole, rest = divmod(abs(self._nanos), _NANOS_PER_UNIT if scale == 0 else _NANOS_PER_MILLI)
+        whole += rest > 0
+        if whole <= _INT64_MAX:
+            return whole if self._nanos >= 0 else -whole
+        # positiveScaleInt64 multiplies at once (and wraps around) for these distances, and else in steps of ten,
+        # giving up with 0. Big decimals wrap around.
+        if self._scale is not None and self._scale - scale not in (1, 2, 3, 6, 9):
+            return 0
+        result = whole if self._nanos >= 0 else -whole
+        return (result + _INT64_MAX + 1) % (1 << 64) - _INT64_MAX - 1
 
     def __add__(self, other: Quantity) -> Quantity:
         return self._plus(other, other._nanos)

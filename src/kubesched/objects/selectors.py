@@ -114,7 +114,7 @@ _FIELD_OPERATOR: Final = re.compile(r"!=|==|=")
 
 
 def parse_field_selector(text: str) -> FieldSelector:
-    """fields.ParseSelector: `metadata.name=x,status.phase!=Failed`, with a backslash before `\\`, `,`, `=` in values."""
+    """fields.ParseSelector: `metadata.name=x,status.phase!=Failed`; `\\`, `,` and `=` in values after a backslash."""
     requirements = []
     for term in sorted(_FIELD_TERM.findall(text)):
         operator = _FIELD_OPERATOR.search(term)

@@ -32,7 +32,6 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
 
     name = NAME
     reach = Reach.NODE
-    score_reach = Reach.FEASIBLE
 
     def __init__(self, args: PodTopologySpreadArgs | None, handle: Handle) -> None:
         constraints = Constraints(args or PodTopologySpreadArgs(), handle)
@@ -42,6 +41,10 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
 
     def basis(self, pod: PodTemplate) -> Hashable:
         return self._plans.of(pod).basis()
+
+    def score_reach_of(self, pod: PodTemplate) -> Reach:
+        """The weights of topologies depend on which nodes are feasible."""
+        return Reach.CYCLE if self._plans.of(pod).soft.spreads else Reach.NODE
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Status:
         plan = self._plans.of(pod.template).hard

@@ -1,0 +1,192 @@
+"""From a configuration to a scheduler: the one place where its parts are put together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+
+from kubesched.clock import Clock
+from kubesched.columns import Cluster
+from kubesched.config import FeatureGates, KubeSchedulerConfiguration
+from kubesched.engine import Evaluator, Lineup
+from kubesched.errors import ConfigurationError
+from kubesched.framework import (
+    ApiWriter,
+    EventRecorder,
+    ObjectStores,
+    PluginFactory,
+    PreemptionObserver,
+    SilentPreemption,
+)
+from kubesched.objects import Pod
+from kubesched.objects.pod_resources import ResourceFeatures
+from kubesched.plugins.registry import IN_TREE
+from kubesched.runtime.handle import Surroundings
+from kubesched.runtime.observer import PluginObserver, SilentObserver
+from kubesched.runtime.profile import Profile, merged_registry
+from kubesched.scheduling.binding_cycle import BindingCycle
+from kubesched.scheduling.event_handlers import EventHandlers
+from kubesched.scheduling.extenders import CyclingExtender, ExtenderChain
+from kubesched.scheduling.failure import FailureHandler
+from kubesched.scheduling.observer import AttemptObserver, SilentAttempts
+from kubesched.scheduling.sampling import Sampler
+from kubesched.scheduling.scheduler import BackgroundTasks, Scheduler
+from kubesched.scheduling.scheduling_cycle import SchedulingCycle
+from kubesched.state.cache import Cache
+from kubesched.state.nominator import PodNominator
+from kubesched.state.queue import SILENT, QueueObserver, QueueSettings, SchedulingQueue
+
+
+@dataclass(kw_only=True)
+class Outside:
+    """What a scheduler needs from outside: the API server, time, chance, and somebody to watch."""
+
+    api: ApiWriter
+    recorder: EventRecorder
+    clock: Clock
+    random: Random
+    extenders: Sequence[CyclingExtender] = ()
+    plugins: Mapping[str, PluginFactory] | None = None
+    """Out-of-tree plugins by name."""
+    attempts: AttemptObserver | None = None
+    queue: QueueObserver = SILENT
+    calls: PluginObserver | None = None
+    preemption: PreemptionObserver | None = None
+    assumed_ttl: float | None = None
+    max_unschedulable: float = 300.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Assembled:
+    """A scheduler and the parts that those around it talk to."""
+
+    scheduler: Scheduler
+    handlers: EventHandlers
+    cache: Cache
+    queue: SchedulingQueue
+    objects: ObjectStores
+    profiles: Mapping[str, Profile]
+    evaluators: Mapping[str, Evaluator]
+
+
+def build_scheduler(config: KubeSchedulerConfiguration, gates: FeatureGates, outside: Outside) -> Assembled:
+    """Raises ConfigurationError with everything that is wrong in the configuration's profiles."""
+    features = resource_features(gates)
+    cluster, objects = Cluster(features), ObjectStores()
+    cache = Cache(cluster, outside.clock, ttl=outside.assumed_ttl)
+    nominator = PodNominator(objects.of(Pod))
+    surroundings = Surroundings(
+        cluster=cluster,
+        objects=objects,
+        clock=outside.clock,
+        random=outside.random,
+        gates=gates,
+        api=outside.api,
+        recorder=outside.recorder,
+        nominator=nominator,
+        extenders=outside.extenders,
+        preemption_observer=outside.preemption or SilentPreemption(),
+    )
+    profiles = _profiles(config, surroundings, outside)
+    queue = SchedulingQueue(
+        next(iter(profiles.values())).queue_sort,
+        outside.clock,
+        pre_enqueue={name: profile.pre_enqueues for name, profile in profiles.items()},
+        hints={name: profile.event_hints() for name, profile in profiles.items()},
+        settings=_queue_settings(config, gates, outside, features),
+        nominator=nominator,
+        observer=outside.queue,
+    )
+    surroundings.activate = queue.activate
+    tasks, attempts = BackgroundTasks(), outside.attempts or SilentAttempts()
+    surroundings.start_task = tasks.start
+    failure = FailureHandler(queue, objects, cluster.templates.info, tasks.start, outside.clock, attempts)
+    chain, sampler = ExtenderChain(outside.extenders), Sampler(cache, config.percentage_of_nodes_to_score)
+    evaluators = {name: _evaluator(profile, cluster, nominator, outside.random) for name, profile in profiles.items()}
+    scheduler = Scheduler(
+        profiles,
+        {name: SchedulingCycle(profile, evaluators[name], cache, chain, sampler) for name, profile in profiles.items()},
+        {
+            name: BindingCycle(profile, cache, queue, chain, failure, outside.clock, attempts)
+            for name, profile in profiles.items()
+        },
+        cache=cache,
+        queue=queue,
+        failure=failure,
+        tasks=tasks,
+        clock=outside.clock,
+        observer=attempts,
+    )
+    handlers = EventHandlers(
+        cache,
+        queue,
+        objects,
+        profiles.keys(),
+        rejects_waiting=lambda pod: scheduler.reject_waiting(pod.metadata.uid),
+        wakes_on_new_pods=gates.enabled("GangScheduling"),
+    )
+    return Assembled(
+        scheduler=scheduler,
+        handlers=handlers,
+        cache=cache,
+        queue=queue,
+        objects=objects,
+        profiles=profiles,
+        evaluators=evaluators,
+    )
+
+
+def resource_features(gates: FeatureGates) -> ResourceFeatures:
+    """The gates that change how a pod's requests are computed."""
+    return ResourceFeatures(
+        in_place_resize=gates.enabled("InPlacePodVerticalScaling"),
+        in_place_pod_level_resize=gates.enabled("InPlacePodLevelResourcesVerticalScaling"),
+        pod_level_resources=gates.enabled("PodLevelResources"),
+        node_allocatable_claims=gates.enabled("DRANodeAllocatableResources"),
+    )
+
+
+def _profiles(config: KubeSchedulerConfiguration, surroundings: Surroundings, outside: Outside) -> dict[str, Profile]:
+    registry = merged_registry(IN_TREE, outside.plugins or {})
+    observer = outside.calls or SilentObserver()
+    profiles: dict[str, Profile] = {}
+    problems: list[str] = []
+    for profile_config in config.profiles:
+        try:
+            profile = Profile(profile_config, registry, surroundings, observer)
+        except ConfigurationError as error:
+            problems += error.problems
+        else:
+            profiles[profile.name] = profile
+    sorts = {type(profile.queue_sort).name for profile in profiles.values()}
+    if len(sorts) > 1:
+        problems.append(f"all profiles must use the same queue sort plugin, not {', '.join(sorted(sorts))}")
+    if problems:
+        raise ConfigurationError(problems)
+    return profiles
+
+
+def _evaluator(profile: Profile, cluster: Cluster, nominator: PodNominator, random: Random) -> Evaluator:
+    lineup = Lineup(
+        pre_filters=profile.pre_filters,
+        filters=profile.filters,
+        pre_scores=profile.pre_scores,
+        scores=[(plugin, profile.score_weights[plugin.name]) for plugin in profile.scores],
+    )
+    evaluator = Evaluator(lineup, cluster, nominator, random)
+    profile.handle.engine = evaluator
+    return evaluator
+
+
+def _queue_settings(
+    config: KubeSchedulerConfiguration, gates: FeatureGates, outside: Outside, features: ResourceFeatures
+) -> QueueSettings:
+    return QueueSettings(
+        initial_backoff=config.pod_initial_backoff_seconds,
+        max_backoff=config.pod_max_backoff_seconds,
+        max_unschedulable=outside.max_unschedulable,
+        pop_from_backoff=gates.enabled("SchedulerPopFromBackoffQ"),
+        pod_groups=gates.enabled("GenericWorkload"),
+        resource_features=features,
+    )

@@ -1,0 +1,86 @@
+"""`kubesched config`: show, check and convert scheduler configurations."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kubesched.config import FeatureGates, apply_defaults, default_config, dump_yaml, load_config
+from kubesched.config.load import check_config, read_text, translate
+from kubesched.config.model import KubeSchedulerConfiguration
+from kubesched.config.providers import profile_of_provider
+from kubesched.errors import ConfigurationError
+
+app = typer.Typer(no_args_is_help=True, help="Show, check and convert scheduler configurations.")
+
+ConfigFile = Annotated[
+    str,
+    typer.Argument(metavar="FILE", help="A KubeSchedulerConfiguration or an old Policy, YAML or JSON; - is stdin."),
+]
+GateList = Annotated[
+    str, typer.Option("--feature-gates", metavar="A=true,B=false", help="Feature gates that differ from the default.")
+]
+EmulatedVersion = Annotated[
+    str, typer.Option("--emulated-version", metavar="VERSION", help="Take the defaults of an older version: 1.33–1.36.")
+]
+
+
+@app.command()
+def default(feature_gates: GateList = "", emulated_version: EmulatedVersion = "") -> None:
+    """Print the configuration of a scheduler that is started without a file."""
+    gates = FeatureGates.parse(feature_gates, emulated_version=emulated_version)
+    _print(default_config(gates))
+
+
+@app.command()
+def validate(file: ConfigFile, feature_gates: GateList = "", emulated_version: EmulatedVersion = "") -> None:
+    """Check a configuration; every problem is one line, and the exit code is 1 if there is any."""
+    _load(file, feature_gates, emulated_version)
+    typer.echo(f"{_name(file)} is valid", err=True)
+
+
+@app.command()
+def show(file: ConfigFile, feature_gates: GateList = "", emulated_version: EmulatedVersion = "") -> None:
+    """Print a configuration as the scheduler sees it, defaults included."""
+    _print(_load(file, feature_gates, emulated_version))
+
+
+@app.command()
+def convert(
+    file: Annotated[str, typer.Argument(metavar="[FILE]", help="An old configuration or Policy; - is stdin.")] = "",
+    algorithm_provider: Annotated[
+        str, typer.Option("--algorithm-provider", metavar="NAME", help="DefaultProvider or ClusterAutoscalerProvider.")
+    ] = "",
+) -> None:
+    """Translate a Policy file, or the name of an old algorithm provider, to a KubeSchedulerConfiguration."""
+    if bool(file) == bool(algorithm_provider):
+        raise ConfigurationError(["give either a FILE or --algorithm-provider"])
+    if algorithm_provider:
+        _print(KubeSchedulerConfiguration(profiles=(profile_of_provider(algorithm_provider),)))
+        return
+    translation = translate(_read(file))
+    gates = FeatureGates()
+    check_config(apply_defaults(translation.config, gates), gates)  # what would not start is no help
+    for note in translation.notes:
+        typer.echo(f"note: {note}", err=True)
+    _print(translation.config)
+
+
+def _load(file: str, feature_gates: str, emulated_version: str) -> KubeSchedulerConfiguration:
+    gates = FeatureGates.parse(feature_gates, emulated_version=emulated_version)
+    return load_config(_read(file), gates)
+
+
+def _read(file: str) -> str:
+    return sys.stdin.read() if file == "-" else read_text(Path(file))
+
+
+def _name(file: str) -> str:
+    return "standard input" if file == "-" else file
+
+
+def _print(config: KubeSchedulerConfiguration) -> None:
+    typer.echo(dump_yaml(config), nl=False)

@@ -1,0 +1,81 @@
+"""The `kubesched` command itself: the table of subcommands, and errors as one clear line each.
+
+A subcommand's module is imported when it is called, so that `kubesched --help` answers at once.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Annotated, Any, Final, NamedTuple
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from kubesched.errors import ConfigurationError, KubeschedError
+
+
+class LazyCommand(NamedTuple):
+    """Where a subcommand's Typer application `app` is, and what `kubesched --help` says about it."""
+
+    module: str
+    help: str
+
+
+COMMANDS: Final[dict[str, LazyCommand]] = {
+    "conformance": LazyCommand("kubesched.cli.conformance", "Run recorded scheduling decisions and compare."),
+    "config": LazyCommand("kubesched.cli.config", "Show, check and convert scheduler configurations."),
+}
+
+
+class LazyGroup(TyperGroup):
+    """Lists the subcommands of `COMMANDS` without importing them."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """A stand-in that carries the help line; `resolve_command` fetches the real one."""
+        entry = COMMANDS.get(cmd_name)
+        return TyperCommand(name=cmd_name, help=entry.help) if entry else None
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        name, command, rest = super().resolve_command(ctx, args)
+        if name in COMMANDS:
+            command = typer.main.get_command(import_module(COMMANDS[name].module).app)
+            command.name = name
+        return name, command, rest
+
+
+app = typer.Typer(cls=LazyGroup, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version  # not at the top: it costs `--help` 20 ms
+
+        typer.echo(f"kubesched {version('kubesched')} (kube-scheduler v1.36.4)")
+        raise typer.Exit
+
+
+@app.callback()
+def kubesched(
+    _version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """kube-scheduler in Python: the same decisions, plugins without a rebuild, and every decision explained."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line; an error of ours ends the process with code 1 and one line per problem."""
+    try:
+        app(args=arguments, prog_name="kubesched")
+    except ConfigurationError as error:
+        for problem in error.problems:
+            print(f"error: {problem}", file=sys.stderr)
+        sys.exit(1)
+    except KubeschedError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(1)

@@ -1,0 +1,170 @@
+"""One pod against all nodes: the way from PreFilter to the choice of a node.
+
+evaluator.filter(pod)  ->  Fit      which nodes take the pod, and why the others do not
+evaluator.rank(fit)    ->  Ranking  how good the feasible ones are
+ranking.best()         ->  a node
+"""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict
+from collections.abc import Sequence
+from random import Random
+from typing import Final
+
+import numpy as np
+
+from kubesched.columns import ABSENT, Booleans, Cluster, NodeView, PodInfo, PodTemplate, WhatIf
+from kubesched.engine.fit import Fit, PluginVerdict, Ranking
+from kubesched.engine.kept import Kept
+from kubesched.engine.kept_scores import Scores
+from kubesched.engine.lineup import Lineup, ask_filter
+from kubesched.framework import CycleState, FilterPlugin, Nominator
+
+_BYTES_FOR_EVALUATIONS: Final = 512 << 20
+_BYTES_PER_ROW: Final = 128
+_FEWEST_KEPT: Final = 8
+
+
+class Evaluator:
+    """A profile's engine. Results equal an evaluation from scratch, always; what did not change is not asked again."""
+
+    def __init__(self, lineup: Lineup, cluster: Cluster, nominator: Nominator, random: Random) -> None:
+        self._lineup = lineup
+        self._cluster = cluster
+        self._nominator = nominator
+        self._random = random
+        self._kept: OrderedDict[PodTemplate, Kept] = OrderedDict()
+        self.hits = 0
+        self.misses = 0
+
+    def filter(self, pod: PodInfo) -> Fit:
+        """Run PreFilter and Filter. Raises PluginError if a plugin fails."""
+        kept = self._kept_for(pod.template)
+        state = kept.start(pod)
+        pre_filtered = kept.filters.pre_filter(state, pod)
+        fit = Fit(pod, state, self._cluster, pre_filtered, kept)
+        if not pre_filtered.status.is_success:
+            return fit
+        kept.refresh(state, pod)
+        if pre_filtered.node_names is not None:
+            fit.consider_only(pre_filtered.node_names)
+        self._apply_nominations(fit)
+        self._ask_cycle_filters(fit)
+        return fit
+
+    def rank(self, fit: Fit) -> Ranking:
+        """Run PreScore and Score over the feasible nodes of a fit."""
+        if fit.is_whole:
+            maxima = fit.kept.scores.ranked(fit.state, fit.pod, fit.kept.filters.fits)
+            if maxima is not None:
+                return Ranking(self._cluster, self._random, maxima=maxima)
+        return Ranking(self._cluster, self._random, scores=self.score(fit))
+
+    def score(self, fit: Fit) -> Scores:
+        """The scores of every feasible node, plugin by plugin: for explanations."""
+        return fit.kept.scores.scores(fit.state, fit.pod, fit.rows())
+
+    def fits_with_nominated(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Booleans:
+        """Which nodes of a view (with its "what if") pass all filters, with nominated pods added and without."""
+        plugins = [plugin for plugin in self._lineup.filters if plugin.name not in state.skipped_filters]
+        fits = self._passes(plugins, state, pod, nodes)
+        nominated = self._nominated(pod, nodes)
+        if nominated is None or not fits.any():
+            return fits
+        supposed = nominated if nodes.what_if is None else nodes.what_if | nominated
+        return fits & self._passes(plugins, state, pod, nodes.supposing(supposed))
+
+    def reasons_with_nominated(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Counter[str]:
+        """Why nodes of a view fail the question of `fits_with_nominated`: each reason with its number of nodes.
+
+        The pass with nominated pods comes first, and the first plugin that rejects a node speaks for it
+        (RunFilterPluginsWithNominatedPods).
+        """
+        plugins = [plugin for plugin in self._lineup.filters if plugin.name not in state.skipped_filters]
+        open_nodes, reasons = nodes.exists, Counter[str]()
+        nominated = self._nominated(pod, nodes)
+        worlds = [nodes]
+        if nominated is not None:
+            worlds.insert(0, nodes.supposing(nominated if nodes.what_if is None else nodes.what_if | nominated))
+        for world in worlds:
+            for plugin in plugins:
+                verdict = ask_filter(plugin, state, pod, world)
+                reasons += verdict.at(np.flatnonzero(open_nodes)).histogram()
+                open_nodes = open_nodes & verdict.fitting
+        return reasons
+
+    def forget(self) -> None:
+        """Drop all kept answers."""
+        self._kept.clear()
+
+    def _kept_for(self, template: PodTemplate) -> Kept:
+        kept = self._kept.get(template)
+        if kept is not None:
+            self._kept.move_to_end(template)
+            self.hits += 1
+            return kept
+        self.misses += 1
+        kept = self._kept[template] = Kept(template, self._lineup, self._cluster)
+        most = max(_FEWEST_KEPT, _BYTES_FOR_EVALUATIONS // (_BYTES_PER_ROW * self._cluster.nodes.capacity))
+        while len(self._kept) > most:
+            self._kept.popitem(last=False)
+        return kept
+
+    def _ask_cycle_filters(self, fit: Fit) -> None:
+        """Plugins that keep nothing are asked about the rows that are still feasible, one after the other."""
+        for plugin in fit.kept.filters.cycle_filters():
+            rows = fit.rows()
+            if not len(rows):
+                return
+            verdict = ask_filter(plugin, fit.state, fit.pod, self._cluster.view(rows))
+            fit.apply(PluginVerdict(plugin.name, rows, verdict))
+
+    def _apply_nominations(self, fit: Fit) -> None:
+        """Nodes with nominated pods of equal or higher priority must take the pod with those pods added, too.
+
+        That question comes first (RunFilterPluginsWithNominatedPods), so its rejection is the one that is reported.
+        """
+        names = self._nominator.node_names()
+        if not names:
+            return
+        rows = [row for name in names if (row := self._cluster.nodes.row_of.get(name)) is not None]
+        nodes = self._cluster.view(np.array(sorted(row for row in rows if fit.considers(row)), dtype=np.intp))
+        nominated = self._nominated(fit.pod, nodes)
+        if nominated is None:
+            return
+        supposed = nodes.supposing(nominated)
+        with_pods = np.zeros(len(nodes), dtype=np.bool_)
+        with_pods[nominated.positions] = True
+        for plugin in self._lineup.filters:
+            if plugin.name not in fit.state.skipped_filters:
+                verdict = ask_filter(plugin, fit.state, fit.pod, supposed)
+                for position in np.flatnonzero(with_pods & ~verdict.fitting).tolist():
+                    fit.reject(int(nodes.row_ids()[position]), verdict.status(position, plugin.name))
+                with_pods &= verdict.fitting
+
+    def _nominated(self, pod: PodInfo, nodes: NodeView) -> WhatIf | None:
+        """The nominated pods that a pod must yield to, as additions to the rows of a view."""
+        names = self._nominator.node_names()
+        if not names:
+            return None
+        row_of = self._cluster.nodes.row_of
+        known = [(name, row) for name in names if (row := row_of.get(name)) is not None]
+        positions = nodes.positions_of(np.array([row for _, row in known], dtype=np.intp)).tolist()
+        added = [
+            (position, other)
+            for (name, _), position in zip(known, positions, strict=True)
+            if position != ABSENT
+            for other in self._nominator.on_node(name)
+            if other.priority >= pod.priority and other.uid != pod.uid
+        ]
+        return WhatIf.added(added) if added else None
+
+    @staticmethod
+    def _passes(plugins: Sequence[FilterPlugin], state: CycleState, pod: PodInfo, nodes: NodeView) -> Booleans:
+        fits = nodes.exists
+        for plugin in plugins:
+            if not fits.any():
+                break
+            fits = fits & ask_filter(plugin, state, pod, nodes).fitting
+        return fits

@@ -1,0 +1,47 @@
+"""One filter plugin's kept answers for all rows."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kubesched.columns import Booleans, Integers, Rows
+from kubesched.framework import FilterPlugin, Reach, Reason, Verdict
+from kubesched.framework.verdict import MOST_REASONS
+
+
+class FilterColumn:
+    """`bits[row]` as in `Verdict`, over the whole capacity of the table."""
+
+    __slots__ = ("bits", "plugin", "reach", "reasons")
+
+    def __init__(self, plugin: FilterPlugin, reach: Reach, capacity: int) -> None:
+        self.plugin = plugin
+        self.reach = reach
+        self.bits: Integers = np.zeros(capacity, dtype=np.int64)
+        self.reasons: tuple[Reason, ...] = ()
+
+    def fits(self, rows: Rows) -> Booleans:
+        fitting: Booleans = self.bits[rows] == 0
+        return fitting
+
+    def merge(self, rows: Rows, verdict: Verdict) -> bool:
+        """Take over fresh answers. False if there are too many different reasons to keep them together."""
+        if isinstance(rows, slice):
+            self.reasons = verdict.reasons
+        if verdict.reasons == self.reasons and not verdict.special:
+            self.bits[rows] = verdict.bits
+            return True
+        known = {reason: position for position, reason in enumerate(self.reasons)}
+        translated = np.zeros(len(verdict.bits), dtype=np.int64)
+        for position, reason in enumerate(verdict.reasons):
+            translated |= ((verdict.bits >> position) & 1) << known.setdefault(reason, len(known))
+        for node, status in verdict.special.items():
+            for message in status.reasons or ("",):
+                translated[node] |= 1 << known.setdefault(Reason(message, status.code), len(known))
+                if len(known) > MOST_REASONS:
+                    return False
+        if len(known) > MOST_REASONS:
+            return False
+        self.bits[rows] = translated
+        self.reasons = tuple(known)
+        return True

@@ -1,0 +1,163 @@
+"""The filters' answers for one pod template, kept while they stay true."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from kubesched.columns import Booleans, Cluster, NodeView, PodInfo, PodTemplate
+from kubesched.engine.filter_column import FilterColumn
+from kubesched.engine.lineup import Lineup, ask_filter
+from kubesched.engine.pre_filtering import PreFilterAnswer, PreFiltered, run_pre_filters
+from kubesched.framework import CycleState, FilterPlugin, Plugin, Reach
+
+_UNSEEN: Final = object()
+_NONE_STALE: Final[frozenset[str]] = frozenset()
+
+
+class KeptFilters:
+    """PreFilter and Filter of one template over all rows.
+
+    Plugins whose reach for this template is CYCLE are not kept: `cycle_filters` are left to the caller, which asks
+    them about the rows that `fits` leaves.
+    """
+
+    def __init__(self, template: PodTemplate, lineup: Lineup, cluster: Cluster) -> None:
+        self._template = template
+        self._lineup = lineup
+        self._cluster = cluster
+        plugins: dict[str, Plugin] = {p.name: p for p in (*lineup.pre_filters, *lineup.filters)}
+        plugins |= {p.name: p for p in lineup.pre_scores} | {p.name: p for p, _ in lineup.scores}
+        self._reach = {name: plugin.reach_of(template) for name, plugin in plugins.items()}
+        self._based = [(p, p.basis) for p in plugins.values() if type(p).basis is not Plugin.basis]
+        self._bases: dict[str, object] = {}
+        self._answers: dict[str, PreFilterAnswer] = {}
+        self._pre_filtered: PreFiltered | None = None
+        self._all_lasting = self._pre_filters_last()
+        self._lasting_state = CycleState(PodInfo(template.exemplar, template))
+        self.columns: dict[str, FilterColumn] = {}
+        """Kept answers by plugin; `Kept` brings them up to date where rows have changed."""
+        self.fits: Booleans = np.zeros(0, dtype=np.bool_)
+        """Per row: it has a node, and no kept filter rejects the pod there."""
+        self._fits_but_for_sums = self.fits
+        self._completed: PreFiltered | None = None
+        self._cycle_filters: list[FilterPlugin] = []
+        self.by_sums: list[FilterColumn] = []
+        self.has_row_columns = False
+        self.feasible = 0
+        self.rows_asked = 0
+
+    def start(self, pod: PodInfo) -> tuple[CycleState, frozenset[str]]:
+        """A cycle state for a pod, and the plugins whose basis has changed since the last time."""
+        stale: list[str] = []
+        template, bases = self._template, self._bases
+        for plugin, basis_of in self._based:
+            basis = basis_of(template)
+            if basis != bases.get(plugin.name, _UNSEEN):
+                bases[plugin.name] = basis
+                self._reach[plugin.name] = plugin.reach_of(template)
+                stale.append(plugin.name)
+        if not stale:
+            return CycleState(pod, self._lasting_state), _NONE_STALE
+        self._completed = None
+        for name in stale:
+            self._answers.pop(name, None)
+            self.columns.pop(name, None)
+        self._pre_filtered = None
+        self._all_lasting = self._pre_filters_last()
+        return CycleState(pod, self._lasting_state), frozenset(stale)
+
+    def pre_filter(self, state: CycleState, pod: PodInfo) -> PreFiltered:
+        if self._pre_filtered is None or not self._all_lasting:
+            self._pre_filtered, answers = run_pre_filters(
+                self._lineup,
+                lambda plugin: state if self._reach[plugin.name] is Reach.CYCLE else state.lasting,
+                pod,
+                self._cluster.view(),
+                self._answers,
+            )
+            self._answers = {name: a for name, a in answers.items() if self._reach[name] is not Reach.CYCLE}
+        state.skipped_filters = self._pre_filtered.skipped
+        return self._pre_filtered
+
+    def drop(self) -> None:
+        """Everything may have changed."""
+        self.columns.clear()
+        self._completed = None
+
+    def complete(self, state: CycleState, pod: PodInfo) -> bool:
+        """Ask the plugins that keep their answers and have none yet. True if `fits` was made anew."""
+        if self._completed is self._pre_filtered and self._completed is not None:
+            return False
+        self._completed = self._pre_filtered
+        skipped, columns = state.skipped_filters, self.columns
+        self._cycle_filters = [
+            plugin
+            for plugin in self._lineup.filters
+            if self._reach[plugin.name] is Reach.CYCLE and plugin.name not in skipped
+        ]
+        anew = len(self.fits) != self._cluster.nodes.capacity
+        for plugin in self._lineup.filters:
+            name, reach = plugin.name, self._reach[plugin.name]
+            if name in skipped or reach is Reach.CYCLE:
+                anew |= columns.pop(name, None) is not None
+            elif name not in columns:
+                column = columns[name] = FilterColumn(plugin, reach, self._cluster.nodes.capacity)
+                self.ask(column, state, pod, self._cluster.view())
+                anew = True
+        if anew:
+            self._make_fits()
+        return anew
+
+    def ask(self, column: FilterColumn, state: CycleState, pod: PodInfo, nodes: NodeView) -> None:
+        """Ask one plugin about some rows, or about all."""
+        self.rows_asked += len(nodes)
+        verdict = ask_filter(column.plugin, state, pod, nodes)
+        if not column.merge(nodes.rows, verdict):
+            # Too many different reasons: `complete` asks about all rows.
+            del self.columns[column.plugin.name]
+            self._completed = None
+
+    def rows_changed(self, rows: list[int]) -> None:
+        """The columns are up to date at these rows: take that over into `fits`."""
+        exists = self._cluster.nodes.exists
+        others = [column for column in self.columns.values() if column.reach is not Reach.SUMS]
+        for row in rows:
+            self._fits_but_for_sums[row] = exists[row] and not any(column.bits[row] for column in others)
+            self.settle(row, not any(column.bits[row] for column in self.by_sums))
+
+    def settle(self, row: int, fits_by_sums: bool) -> bool:
+        """Whether a row fits, given the answer of the plugins that see sums only."""
+        fitting = fits_by_sums and bool(self._fits_but_for_sums[row])
+        if self.fits[row] != fitting:
+            self.fits[row] = fitting
+            self.feasible += 1 if fitting else -1
+        return fitting
+
+    def cycle_filters(self) -> list[FilterPlugin]:
+        """The plugins that must be asked in every cycle."""
+        return self._cycle_filters
+
+    def in_order(self, state: CycleState) -> list[FilterColumn]:
+        """A column per plugin that filters, in the order of the profile; without answers where none are kept."""
+        return [
+            self.columns.get(plugin.name) or FilterColumn(plugin, Reach.CYCLE, 0)
+            for plugin in self._lineup.filters
+            if plugin.name not in state.skipped_filters
+        ]
+
+    def _pre_filters_last(self) -> bool:
+        return all(self._reach[plugin.name] is not Reach.CYCLE for plugin in self._lineup.pre_filters)
+
+    def _make_fits(self) -> None:
+        self.by_sums = [column for column in self.columns.values() if column.reach is Reach.SUMS]
+        self.has_row_columns = any(column.reach is Reach.ROW for column in self.columns.values())
+        self._fits_but_for_sums = self._cluster.nodes.exists.copy()
+        for column in self.columns.values():
+            if column.reach is not Reach.SUMS:
+                self._fits_but_for_sums &= column.bits == 0
+        self.fits = self._fits_but_for_sums.copy()
+        for column in self.by_sums:
+            self.fits &= column.bits == 0
+        self.feasible = int(np.count_nonzero(self.fits))

@@ -1,0 +1,90 @@
+"""The plugins that look at nodes, in the order of their profile, and the guarded calling of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kubesched.columns import Integers, NodeView, PodInfo
+from kubesched.errors import PluginError
+from kubesched.framework import (
+    ALL_NODES,
+    CycleState,
+    FilterPlugin,
+    PreFilterPlugin,
+    PreFilterResult,
+    PreScorePlugin,
+    ScorePlugin,
+    Status,
+    Verdict,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lineup:
+    """A profile's plugins from PreFilter to Score; scores come with their weights."""
+
+    pre_filters: Sequence[PreFilterPlugin]
+    filters: Sequence[FilterPlugin]
+    pre_scores: Sequence[PreScorePlugin]
+    scores: Sequence[tuple[ScorePlugin, int]]
+
+
+def ask_pre_filter(
+    plugin: PreFilterPlugin, state: CycleState, pod: PodInfo, nodes: NodeView
+) -> tuple[PreFilterResult, Status]:
+    try:
+        answer = plugin.pre_filter(state, pod, nodes)
+    except Exception as error:
+        raise _broken(plugin.name, "PreFilter", error) from error
+    if isinstance(answer, Status):
+        return ALL_NODES, answer
+    return answer
+
+
+def ask_filter(plugin: FilterPlugin, state: CycleState, pod: PodInfo, nodes: NodeView) -> Verdict:
+    try:
+        verdict = plugin.filter_nodes(state, pod.template, nodes)
+    except Exception as error:
+        raise _broken(plugin.name, "Filter", error) from error
+    if len(getattr(verdict, "bits", ())) != len(nodes):
+        raise PluginError(plugin.name, "Filter", f"must answer with a Verdict for {len(nodes)} nodes, not {verdict!r}")
+    for status in verdict.special.values():
+        if not status.is_rejection:
+            # The wording of RunFilterPlugins, which users see in events.
+            raise PluginError(plugin.name, "Filter", f'running "{plugin.name}" filter plugin: {status.message}')
+    return verdict
+
+
+def ask_pre_score(plugin: PreScorePlugin, state: CycleState, pod: PodInfo, nodes: NodeView) -> Status:
+    try:
+        status = plugin.pre_score(state, pod, nodes)
+    except Exception as error:
+        raise _broken(plugin.name, "PreScore", error) from error
+    if not (status.is_success or status.is_skip):
+        raise PluginError(plugin.name, "PreScore", f'running PreScore plugin "{plugin.name}": {status.message}')
+    return status
+
+
+def ask_score(plugin: ScorePlugin, state: CycleState, pod: PodInfo, nodes: NodeView) -> Integers:
+    try:
+        scores = plugin.score_nodes(state, pod.template, nodes)
+    except Exception as error:
+        raise _broken(plugin.name, "Score", error) from error
+    if getattr(scores, "shape", None) != (len(nodes),):
+        raise PluginError(plugin.name, "Score", f"must answer with {len(nodes)} scores, not {scores!r}")
+    return scores
+
+
+def ask_normalize(plugin: ScorePlugin, state: CycleState, pod: PodInfo, scores: Integers) -> Integers:
+    try:
+        normalized = plugin.normalize_scores(state, pod.template, scores)
+    except Exception as error:
+        raise _broken(plugin.name, "NormalizeScore", error) from error
+    if getattr(normalized, "shape", None) != scores.shape:
+        raise PluginError(plugin.name, "NormalizeScore", f"must answer with {len(scores)} scores, not {normalized!r}")
+    return normalized
+
+
+def _broken(plugin: str, point: str, error: Exception) -> PluginError:
+    return error if isinstance(error, PluginError) else PluginError(plugin, point, f"{type(error).__name__}: {error}")

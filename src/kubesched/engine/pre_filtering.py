@@ -1,0 +1,73 @@
+"""PreFilter: the look at the pod before any node."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from kubesched.columns import NodeView, PodInfo
+from kubesched.engine.lineup import Lineup, ask_pre_filter
+from kubesched.errors import PluginError
+from kubesched.framework import SUCCESS, Code, CycleState, PreFilterPlugin, PreFilterResult, Status
+
+PreFilterAnswer = tuple[PreFilterResult, Status]
+
+
+@dataclass(frozen=True, slots=True)
+class PreFiltered:
+    """What all PreFilter plugins said together. `status` rejects the pod on every node, if it is no success."""
+
+    status: Status = SUCCESS
+    node_names: frozenset[str] | None = None
+    limiting: tuple[str, ...] = ()
+    """The plugins that limited the pod to `node_names`, sorted."""
+    skipped: set[str] = field(default_factory=set)
+    """Plugins whose Filter has nothing to say about this pod."""
+
+
+def run_pre_filters(
+    lineup: Lineup,
+    states: Callable[[PreFilterPlugin], CycleState],
+    pod: PodInfo,
+    nodes: NodeView,
+    known: Mapping[str, PreFilterAnswer],
+) -> tuple[PreFiltered, dict[str, PreFilterAnswer]]:
+    """Ask every plugin in order, except those whose answer is in `known`. Also returns each plugin's own answer.
+
+    `states` gives the state that a plugin writes to: one that lasts, or that of this cycle only.
+    A rejection that preemption cannot resolve ends the round; another one lets the rest run, since preemption needs
+    their state (RunPreFilterPlugins).
+    """
+    answers: dict[str, PreFilterAnswer] = {}
+    rejection = SUCCESS
+    names: frozenset[str] | None = None
+    limiting: set[str] = set()
+    skipped: set[str] = set()
+    for plugin in lineup.pre_filters:
+        answer = known.get(plugin.name) or ask_pre_filter(plugin, states(plugin), pod, nodes)
+        answers[plugin.name] = answer
+        result, status = answer
+        if status.is_skip:
+            skipped.add(plugin.name)
+            continue
+        if not status.is_success:
+            rejection = status.by(plugin.name)
+            if status.code is Code.UNSCHEDULABLE:
+                continue
+            if not status.is_rejection:
+                problem = f'running PreFilter plugin "{plugin.name}": {status.message}'
+                raise PluginError(plugin.name, "PreFilter", problem) from status.error
+            return PreFiltered(rejection, skipped=skipped), answers
+        if result.node_names is not None:
+            limiting.add(plugin.name)
+            names = result.node_names if names is None else names & result.node_names
+            if not names:
+                return PreFiltered(_no_common_node(limiting), names, tuple(sorted(limiting)), skipped), answers
+    return PreFiltered(rejection, names, tuple(sorted(limiting)), skipped), answers
+
+
+def _no_common_node(limiting: set[str]) -> Status:
+    names = sorted(limiting)
+    if len(names) == 1:
+        return Status.unresolvable(f"node(s) didn't satisfy plugin {names[0]}")
+    return Status.unresolvable(f"node(s) didn't satisfy plugin(s) [{' '.join(names)}] simultaneously")

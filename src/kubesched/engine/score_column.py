@@ -1,0 +1,52 @@
+"""One score plugin's kept raw scores for all rows."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kubesched.columns import Integers, NodeView
+from kubesched.engine.lineup import ask_normalize
+from kubesched.errors import PluginError
+from kubesched.framework import MAX_SCORE, CycleState, PodInfo, Reach, ScorePlugin
+
+
+class ScoreColumn:
+    """`raw[row]` over the whole capacity of the table; `constant` is set while all rows have the same score."""
+
+    __slots__ = ("constant", "normalizes", "plugin", "raw", "reach", "weight")
+
+    def __init__(self, plugin: ScorePlugin, weight: int, reach: Reach, capacity: int) -> None:
+        self.plugin = plugin
+        self.weight = weight
+        self.normalizes = plugin.normalizes()
+        # A normalised column must notice when it ceases to be constant: it is merged, never filled from a memo.
+        self.reach = Reach.ROW if reach is Reach.SUMS and self.normalizes else reach
+        self.raw: Integers = np.zeros(capacity, dtype=np.int64)
+        self.constant: int | None = None
+
+    @property
+    def is_local(self) -> bool:
+        """Whether a row's final score depends on that row alone: it is not normalised, or normalised to a constant."""
+        return not self.normalizes or self.constant is not None
+
+    def merge(self, nodes: NodeView, scores: Integers) -> None:
+        self.raw[nodes.rows] = scores
+        if isinstance(nodes.rows, slice):
+            first = int(scores[0]) if len(scores) else 0
+            self.constant = first if (scores == first).all() else None
+        elif self.constant is not None and not (scores == self.constant).all():
+            self.constant = None
+
+
+def normalized(plugin: ScorePlugin, state: CycleState, pod: PodInfo, raw: Integers) -> Integers:
+    """Final scores of feasible nodes, before the weight. A score outside 0..100 is the plugin's mistake."""
+    scores = ask_normalize(plugin, state, pod, raw) if plugin.normalizes() else raw
+    if len(scores):
+        lowest, highest = int(scores.min()), int(scores.max())
+        if lowest < 0 or highest > MAX_SCORE:
+            wrong = lowest if lowest < 0 else highest
+            problem = (
+                f"returns an invalid score {wrong}, it should be in the range of [0, {MAX_SCORE}] after normalizing"
+            )
+            raise PluginError(plugin.name, "Score", problem)
+    return scores

@@ -1,0 +1,54 @@
+"""Which rows must be looked at again since the last time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from kubesched.columns import NodeTable
+
+RowArray = npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Changes:
+    """Rows whose node changed, and rows whose node did not but whose pods did; `everything` if it cannot be told."""
+
+    nodes: list[int]
+    pods: list[int]
+    everything: bool = False
+
+
+NOTHING: Final = Changes([], [])
+EVERYTHING: Final = Changes([], [], everything=True)
+
+
+class ChangeTracker:
+    """Reads the table's journals; each call of `changes` starts where the last one ended."""
+
+    __slots__ = ("_capacity", "_node_position", "_pod_position", "_table")
+
+    def __init__(self, table: NodeTable) -> None:
+        self._table = table
+        self._capacity = -1
+        self._node_position = -1
+        self._pod_position = -1
+
+    def changes(self) -> Changes:
+        table = self._table
+        node_position, pod_position = table.node_changes.position, table.pod_changes.position
+        if node_position == self._node_position and pod_position == self._pod_position:
+            return NOTHING
+        nodes = table.node_changes.since(self._node_position) if self._capacity == table.capacity else None
+        pods = table.pod_changes.since(self._pod_position)
+        self._capacity = table.capacity
+        self._node_position, self._pod_position = node_position, pod_position
+        if nodes is None or pods is None or len(nodes) + len(pods) > len(table):
+            return EVERYTHING
+        if not nodes and len(pods) == 1:
+            return Changes(nodes, pods)
+        changed = set(nodes)
+        return Changes(sorted(changed), sorted(set(pods) - changed))

@@ -1,0 +1,47 @@
+"""NodeName: a pod that asks for a node by name goes nowhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from kubesched.columns import NodeView, PodTemplate
+from kubesched.framework import (
+    Action,
+    ClusterEvent,
+    CycleState,
+    EventHint,
+    FilterPlugin,
+    Handle,
+    Reach,
+    Reason,
+    Resource,
+    Verdict,
+)
+
+NAME: Final = "NodeName"
+OTHER_NODE: Final = Reason.unresolvable("node(s) didn't match the requested node name")
+
+
+class NodeName(FilterPlugin):
+    """Rejects every node but the one that the pending pod names."""
+
+    name = NAME
+    reach = Reach.NODE
+
+    def __init__(self, args: None, handle: Handle) -> None:
+        pass
+
+    def filter_nodes(self, state: CycleState, pod: PodTemplate, nodes: NodeView) -> Verdict:
+        if not pod.wanted_node:
+            return Verdict.fits(nodes)
+        is_other = np.ones(len(nodes), dtype=np.bool_)
+        position = nodes.position_of(pod.wanted_node)
+        if position is not None:
+            is_other[position] = False
+        return Verdict.rejects(nodes, where=is_other, reason=OTHER_NODE)
+
+    def events_to_register(self) -> Sequence[EventHint]:
+        return (EventHint(ClusterEvent(Resource.NODE, Action.ADD)),)

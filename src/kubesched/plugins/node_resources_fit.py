@@ -1,0 +1,138 @@
+"""NodeResourcesFit: a node takes a pod only if it has the room, and is scored by how full it is then."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from kubesched.columns import Integers, NodeView, PodInfo, PodTemplate
+from kubesched.config.plugin_args import NodeResourcesFitArgs
+from kubesched.framework import (
+    SUCCESS,
+    CycleState,
+    EventHint,
+    FilterPlugin,
+    Handle,
+    PreFilterPlugin,
+    PreScorePlugin,
+    Reach,
+    Reason,
+    ScorePlugin,
+    Status,
+    Verdict,
+)
+from kubesched.framework.verdict import MOST_REASONS
+from kubesched.objects import DeviceClass
+from kubesched.objects.pod_resources import allocation_score_requests, incoming_requests
+from kubesched.objects.resource_names import is_extended_resource, is_scalar_resource
+from kubesched.plugins.amounts import Amount, Truth, amount, column, holds_somewhere
+from kubesched.plugins.device_backed import DeviceBackedResources
+from kubesched.plugins.node_resources_fit_hints import ResourceHints
+from kubesched.plugins.per_template import PerTemplate
+from kubesched.plugins.resource_scoring import ResourceScorer, ScoredResource, scored_resources
+
+NAME: Final = "NodeResourcesFit"
+TOO_MANY_PODS: Final = Reason.unschedulable("Too many pods")
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """What a pod asks of one resource, and the bits of a verdict that say that a node lacks it.
+
+    `hopeless` stands for a node that is too small even when empty: preemption cannot help there.
+    """
+
+    resource: str
+    request: int
+    lacking: int
+    hopeless: int
+    may_be_devices: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Demands:
+    resources: tuple[Demand, ...]
+    reasons: tuple[Reason, ...]
+    may_be_devices: bool
+
+
+class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
+    """Rejects nodes without room for the pod's requests or for one more pod; scores by the configured strategy."""
+
+    name = NAME
+    reach = Reach.SUMS
+
+    def __init__(self, args: NodeResourcesFitArgs, handle: Handle) -> None:
+        # PreFilter never counts what claims allocate on the node (computePodResourceRequest's options).
+        self._features = replace(handle.cluster.templates.features, node_allocatable_claims=False)
+        self._ignored = frozenset(args.ignored_resources)
+        self._ignored_groups = frozenset(args.ignored_resource_groups)
+        self._devices: DeviceBackedResources | None = None
+        if handle.gates.enabled("DRAExtendedResource"):
+            self._devices = DeviceBackedResources(handle.objects.of(DeviceClass))
+        self._demands = PerTemplate(self._demands_of)
+        self._specs = args.scoring_strategy.resources
+        self._scorer = ResourceScorer(args.scoring_strategy)
+        self._scored = PerTemplate(self._scored_of)
+
+    def basis(self, pod: PodTemplate) -> Hashable:
+        if self._devices is None or not self._demands.of(pod).may_be_devices:
+            return None
+        return self._devices.version
+
+    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Status:
+        return SUCCESS
+
+    def filter_nodes(self, state: CycleState, pod: PodTemplate, nodes: NodeView) -> Verdict:
+        demands = self._demands.of(pod)
+        is_full: Truth = amount(nodes.pod_count) >= amount(nodes.allowed_pods)
+        bits: Amount = is_full * 1
+        for demand in demands.resources:
+            capacity = amount(nodes.allocatable(demand.resource))
+            is_lacking: Truth = capacity - amount(nodes.requested(demand.resource)) < demand.request
+            if demand.may_be_devices and self._is_left_to_devices(demand.resource):
+                is_lacking = is_lacking & (capacity > 0)
+            if holds_somewhere(is_lacking):
+                is_hopeless = is_lacking & (capacity < demand.request)
+                bits = bits | (is_lacking * demand.lacking + is_hopeless * (demand.hopeless - demand.lacking))
+        return Verdict(column(bits, nodes), demands.reasons)
+
+    def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Status:
+        return SUCCESS
+
+    def score_nodes(self, state: CycleState, pod: PodTemplate, nodes: NodeView) -> Integers:
+        return self._scorer.score(nodes, self._scored.of(pod))
+
+    def events_to_register(self) -> Sequence[EventHint]:
+        return ResourceHints(self._features, self._devices).events()
+
+    def _is_left_to_devices(self, resource: str) -> bool:
+        """Whether DynamicResources serves the resource on nodes that do not have it (shouldDelegateResourceToDRA)."""
+        return self._devices is not None and resource in self._devices
+
+    def _is_ignored(self, resource: str) -> bool:
+        if not is_extended_resource(resource):
+            return False
+        return resource in self._ignored or resource.partition("/")[0] in self._ignored_groups
+
+    def _demands_of(self, pod: PodTemplate) -> Demands:
+        requests = incoming_requests(pod.exemplar, self._features)
+        demands: list[Demand] = []
+        reasons = [TOO_MANY_PODS]
+        for name, request in requests.items():
+            if not request or self._is_ignored(name):
+                continue
+            message = f"Insufficient {name}"
+            # A pod with more resources than a verdict has bits: the last ones share theirs, and none is let through.
+            first = min(len(reasons), MOST_REASONS - 3)
+            demands.append(Demand(name, request, 1 << first, 2 << first, is_scalar_resource(name)))
+            reasons += (Reason.unschedulable(message), Reason.unresolvable(message))
+        return Demands(
+            resources=tuple(demands),
+            reasons=tuple(reasons[:MOST_REASONS]),
+            may_be_devices=any(demand.may_be_devices for demand in demands),
+        )
+
+    def _scored_of(self, pod: PodTemplate) -> tuple[ScoredResource, ...]:
+        return scored_resources(self._specs, allocation_score_requests(pod.exemplar))

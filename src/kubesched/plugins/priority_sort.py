@@ -1,0 +1,21 @@
+"""PrioritySort: the most important pod first, and among equals the one that has waited longest."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kubesched.framework import Handle, QueuedPod, QueueSortPlugin
+
+NAME: Final = "PrioritySort"
+
+
+class PrioritySort(QueueSortPlugin):
+    """Orders the active queue by descending priority, then by the time of the last addition."""
+
+    name = NAME
+
+    def __init__(self, args: None, handle: Handle) -> None:
+        pass
+
+    def sort_key(self, pod: QueuedPod) -> tuple[int, float]:
+        return (-pod.info.priority, pod.timestamp)

@@ -1,0 +1,113 @@
+"""How NodeResourcesFit scores: the strategies LeastAllocated, MostAllocated and RequestedToCapacityRatio."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+import numpy as np
+
+from kubesched.columns import Integers, NodeView
+from kubesched.config.plugin_args import (
+    LEAST_ALLOCATED,
+    MOST_ALLOCATED,
+    REQUESTED_TO_CAPACITY_RATIO,
+    ResourceSpec,
+    ScoringStrategy,
+)
+from kubesched.errors import ConfigurationError
+from kubesched.objects.resource_names import CPU, MEMORY, is_scalar_resource
+from kubesched.plugins.amounts import Amount, amount, at_least, at_most, column, is_zero_somewhere, percentage, quotient
+from kubesched.plugins.resource_shape import curve
+
+Rate: TypeAlias = Callable[[Amount, int, Amount], Amount]
+"""(what is taken, the pod's request, a capacity other than zero) -> score of one resource, in an array of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredResource:
+    """A resource that counts for a pod: the pod's request, and its weight among the others."""
+
+    name: str
+    request: int
+    weight: int
+
+
+def scored_resources(resources: Sequence[ResourceSpec], requests: Mapping[str, int]) -> tuple[ScoredResource, ...]:
+    """Those that say something about a pod: resources from outside Kubernetes only if the pod asks for them."""
+    return tuple(
+        ScoredResource(spec.name, requests.get(spec.name, 0), spec.weight)
+        for spec in resources
+        if requests.get(spec.name) or not is_scalar_resource(spec.name)
+    )
+
+
+class ResourceScorer:
+    """A strategy over arrays: the weighted mean of the resources' scores, of those that the node has at all."""
+
+    def __init__(self, strategy: ScoringStrategy) -> None:
+        """ConfigurationError for a strategy that does not exist."""
+        self._counts_only_positive = strategy.type == REQUESTED_TO_CAPACITY_RATIO
+        if strategy.type == REQUESTED_TO_CAPACITY_RATIO:
+            ratio = strategy.requested_to_capacity_ratio
+            self._rate: Rate = _along(curve(ratio.shape if ratio else ()))
+        elif strategy.type in _RATES:
+            self._rate = _RATES[strategy.type]
+        else:
+            raise ConfigurationError([f"scoring strategy {strategy.type} is not supported"])
+
+    def score(self, nodes: NodeView, resources: Sequence[ScoredResource]) -> Integers:
+        total: Amount = 0
+        total_weight: Amount = 0
+        for resource in resources:
+            capacity = amount(nodes.allocatable(resource.name))
+            weight: Amount = resource.weight
+            if is_zero_somewhere(capacity):
+                is_missing = capacity == 0
+                capacity = capacity + is_missing
+                weight = weight * ~is_missing if isinstance(is_missing, np.ndarray) else 0
+            score = self._rate(_used(nodes, resource.name), resource.request, capacity)
+            if self._counts_only_positive:
+                weight = weight * (score > 0)
+            if isinstance(weight, np.ndarray) or weight != 1:
+                score = score * weight
+            total = score if isinstance(total, int) and total == 0 else total + score
+            total_weight = total_weight + weight
+        return column(self._mean(total, at_least(total_weight, 1)), nodes)
+
+    def _mean(self, total: Amount, weight: Amount) -> Amount:
+        if not self._counts_only_positive:
+            return quotient(total, weight)
+        # Rounded half up, as math.Round of the quotient: exact in integers.
+        return (2 * total + weight) // (2 * weight)
+
+
+def _used(nodes: NodeView, resource: str) -> Amount:
+    """What is taken of a resource, where a container without a request for cpu or memory counts for a little."""
+    if resource == CPU:
+        return amount(nodes.nonzero_cpu)
+    if resource == MEMORY:
+        return amount(nodes.nonzero_memory)
+    return amount(nodes.requested(resource))
+
+
+def _least_allocated(used: Amount, request: int, capacity: Amount) -> Amount:
+    free = capacity - used
+    free -= request
+    return percentage(at_least(free, 0), capacity)
+
+
+def _most_allocated(used: Amount, request: int, capacity: Amount) -> Amount:
+    return percentage(at_most(used + request, capacity), capacity)
+
+
+def _along(scores: Integers) -> Rate:
+    def rate(used: Amount, request: int, capacity: Amount) -> Amount:
+        score: Amount = scores[at_least(_most_allocated(used, request, capacity), 0)]
+        return score
+
+    return rate
+
+
+_RATES: Final[Mapping[str, Rate]] = {LEAST_ALLOCATED: _least_allocated, MOST_ALLOCATED: _most_allocated}

@@ -1,0 +1,44 @@
+"""SchedulingGates: a pod with gates waits outside the queue until they are lifted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from kubesched.columns import PodInfo
+from kubesched.framework import (
+    SUCCESS,
+    Action,
+    ClusterEvent,
+    EventHint,
+    Handle,
+    Hint,
+    PreEnqueuePlugin,
+    Resource,
+    Status,
+)
+from kubesched.objects import Pod
+
+NAME: Final = "SchedulingGates"
+
+
+class SchedulingGates(PreEnqueuePlugin):
+    """Keeps a pod out of the queue while its spec names a scheduling gate."""
+
+    name = NAME
+
+    def __init__(self, args: None, handle: Handle) -> None:
+        pass
+
+    def pre_enqueue(self, pod: PodInfo) -> Status:
+        gates = pod.pod.spec.scheduling_gates
+        if not gates:
+            return SUCCESS
+        return Status.unresolvable(f"waiting for scheduling gates: [{' '.join(gate.name for gate in gates)}]")
+
+    def events_to_register(self) -> Sequence[EventHint]:
+        return (EventHint(ClusterEvent(Resource.POD, Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED), _own_gates_gone),)
+
+
+def _own_gates_gone(pod: PodInfo, old: Pod | None, new: Pod | None) -> Hint:
+    return Hint.QUEUE if new is not None and new.metadata.uid == pod.uid else Hint.SKIP

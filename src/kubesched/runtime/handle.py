@@ -1,0 +1,106 @@
+"""What the plugins of a profile may ask of the scheduler, for real."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any, Protocol
+
+from kubesched.clock import Clock
+from kubesched.columns import Booleans, Cluster, NodeView, PodInfo
+from kubesched.config.feature_gates import FeatureGates
+from kubesched.framework import (
+    ApiWriter,
+    CycleState,
+    EventRecorder,
+    Extender,
+    Nominator,
+    ObjectStores,
+    PreemptionObserver,
+    SilentPreemption,
+    WaitingPod,
+)
+from kubesched.runtime.waiting_pods import WaitingPods
+
+
+class FiltersWithNominated(Protocol):
+    """A profile's engine, as far as its plugins may ask it."""
+
+    def fits_with_nominated(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Booleans: ...
+    def reasons_with_nominated(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Counter[str]: ...
+
+
+def _not_running(work: Coroutine[Any, Any, None]) -> None:
+    work.close()
+    raise RuntimeError("the scheduler is not set up yet")
+
+
+@dataclass(kw_only=True)
+class Surroundings:
+    """What all profiles of a scheduler share."""
+
+    cluster: Cluster
+    objects: ObjectStores
+    clock: Clock
+    random: Random
+    gates: FeatureGates
+    api: ApiWriter
+    recorder: EventRecorder
+    nominator: Nominator
+    extenders: Sequence[Extender] = ()
+    activate: Callable[[Iterable[PodInfo]], None] = field(default=lambda pods: None)
+    """Set once the queue exists."""
+    start_task: Callable[[Coroutine[Any, Any, None]], None] = field(default=_not_running)
+    """Set once the scheduler exists."""
+    preemption_observer: PreemptionObserver = field(default_factory=SilentPreemption)
+
+
+class ProfileHandle:
+    """Implements `kubesched.framework.Handle`. `engine` is set once it exists."""
+
+    def __init__(self, profile_name: str, surroundings: Surroundings) -> None:
+        self.profile_name = profile_name
+        self._shared = surroundings
+        self.cluster = surroundings.cluster
+        self.objects = surroundings.objects
+        self.clock = surroundings.clock
+        self.random = surroundings.random
+        self.gates = surroundings.gates
+        self.api = surroundings.api
+        self.recorder = surroundings.recorder
+        self.nominator = surroundings.nominator
+        self.extenders = surroundings.extenders
+        self.waiting = WaitingPods()
+        self.in_pre_bind: dict[str, Callable[[str], None]] = {}
+        """By uid: how to cancel a pod that is in its PreBind."""
+        self.preemption_observer = surroundings.preemption_observer
+        self.engine: FiltersWithNominated | None = None
+
+    def waiting_pods(self) -> Iterable[WaitingPod]:
+        return self.waiting
+
+    def waiting_pod(self, uid: str) -> WaitingPod | None:
+        return self.waiting.get(uid)
+
+    def cancel_binding(self, uid: str, reason: str) -> bool:
+        cancel = self.in_pre_bind.pop(uid, None)
+        if cancel is None:
+            return False
+        cancel(reason)
+        return True
+
+    def activate(self, pods: Iterable[PodInfo]) -> None:
+        self._shared.activate(pods)
+
+    def start_task(self, work: Coroutine[Any, Any, None]) -> None:
+        self._shared.start_task(work)
+
+    def fits_with_nominated(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Booleans:
+        assert self.engine is not None, "the profile's engine is not set up yet"
+        return self.engine.fits_with_nominated(state, pod, nodes)
+
+    def reasons_with_nominated(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Counter[str]:
+        assert self.engine is not None, "the profile's engine is not set up yet"
+        return self.engine.reasons_with_nominated(state, pod, nodes)

@@ -1,0 +1,264 @@
+"""A profile: the plugins of one scheduler name in order, and the calling of all extension points after Score."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from typing import Any, TypeVar, cast
+
+from kubesched.config.model import ExtensionPoint, KubeSchedulerProfile
+from kubesched.config.plugin_sets import expand_plugins
+from kubesched.errors import ConfigurationError, PluginError
+from kubesched.framework import (
+    SKIP,
+    SUCCESS,
+    BindPlugin,
+    Code,
+    CycleState,
+    Diagnosis,
+    EventHint,
+    FilterPlugin,
+    NominatingMode,
+    PermitPlugin,
+    Plugin,
+    PluginFactory,
+    PodInfo,
+    PostBindPlugin,
+    PostFilterPlugin,
+    PostFilterResult,
+    PreBindPlugin,
+    PreEnqueuePlugin,
+    PreFilterPlugin,
+    PreScorePlugin,
+    QueueSortPlugin,
+    ReservePlugin,
+    ScorePlugin,
+    Status,
+    points_served,
+)
+from kubesched.objects import Pod
+from kubesched.runtime.handle import ProfileHandle, Surroundings
+from kubesched.runtime.observer import PluginObserver, SilentObserver
+from kubesched.telemetry.logging import log
+
+P = TypeVar("P", bound=Plugin)
+Registry = Mapping[str, PluginFactory]
+
+
+def merged_registry(in_tree: Registry, out_of_tree: Registry) -> dict[str, PluginFactory]:
+    """All plugins by name; a name that is taken is an error."""
+    taken = sorted(in_tree.keys() & out_of_tree.keys())
+    if taken:
+        raise ConfigurationError([f"a plugin named {name} already exists" for name in taken])
+    return {**in_tree, **out_of_tree}
+
+
+class Profile:
+    """Built once from the configuration. Raises ConfigurationError with everything that is wrong in it."""
+
+    def __init__(
+        self,
+        config: KubeSchedulerProfile,
+        registry: Registry,
+        surroundings: Surroundings,
+        observer: PluginObserver | None = None,
+    ) -> None:
+        self.name = config.scheduler_name
+        self.percentage_of_nodes_to_score = config.percentage_of_nodes_to_score
+        self.handle = ProfileHandle(self.name, surroundings)
+        self._clock = surroundings.clock
+        self._observer: PluginObserver = observer or SilentObserver()
+        expanded = expand_plugins(config, _points_of(registry))
+        self.plugins = {name: _build(name, registry, config, self.handle) for name in expanded.names()}
+        self._at = {point: tuple(self.plugins[name] for name in names) for point, names in expanded.at.items()}
+        self.score_weights = expanded.weights[ExtensionPoint.SCORE]
+        self.pre_enqueues = self._all(ExtensionPoint.PRE_ENQUEUE, PreEnqueuePlugin)
+        self.queue_sort = self._all(ExtensionPoint.QUEUE_SORT, QueueSortPlugin)[0]
+        self.pre_filters = self._all(ExtensionPoint.PRE_FILTER, PreFilterPlugin)
+        self.filters = self._all(ExtensionPoint.FILTER, FilterPlugin)
+        self.post_filters = self._all(ExtensionPoint.POST_FILTER, PostFilterPlugin)
+        self.pre_scores = self._all(ExtensionPoint.PRE_SCORE, PreScorePlugin)
+        self.scores = self._all(ExtensionPoint.SCORE, ScorePlugin)
+        self._reserves = self._all(ExtensionPoint.RESERVE, ReservePlugin)
+        self._permits = self._all(ExtensionPoint.PERMIT, PermitPlugin)
+        self._pre_binds = self._all(ExtensionPoint.PRE_BIND, PreBindPlugin)
+        self._binds = self._all(ExtensionPoint.BIND, BindPlugin)
+        self._post_binds = self._all(ExtensionPoint.POST_BIND, PostBindPlugin)
+
+    def plugin_names(self) -> dict[str, list[str]]:
+        """Per extension point, in running order: what `kubesched config show` and conformance print."""
+        return {str(point): [plugin.name for plugin in plugins] for point, plugins in self._at.items() if plugins}
+
+    def event_hints(self) -> dict[str, Sequence[EventHint]]:
+        """Per plugin that can reject a pod: the events that may change its mind."""
+        return {name: tuple(plugin.events_to_register()) for name, plugin in self.plugins.items()}
+
+    # ---- the scheduling cycle after Score -----------------------------------------------------------------------
+
+    async def post_filter(
+        self, state: CycleState, pod: PodInfo, diagnosis: Diagnosis
+    ) -> tuple[PostFilterResult | None, Status]:
+        """The first success or hopeless answer ends the round; other rejections add their reasons up."""
+        last: PostFilterResult | None = None
+        reasons: list[str] = []
+        rejector = ""
+        for plugin in self.post_filters:
+            try:
+                result, status = await plugin.post_filter(state, pod, diagnosis)
+            except Exception as error:
+                return None, _broken(plugin, "PostFilter", error)
+            if status.is_success:
+                return result, status
+            if status.code is Code.UNRESOLVABLE:
+                return result, status.by(plugin.name)
+            if not status.is_rejection:
+                return None, status.by(plugin.name)
+            if result is not None and result.nominating and result.nominating.mode is not NominatingMode.NOOP:
+                last = result
+            reasons += status.reasons
+            rejector = rejector or plugin.name
+        return last, Status(Code.UNSCHEDULABLE, tuple(reasons), rejector)
+
+    def reserve(self, state: CycleState, pod: Pod, node_name: str) -> Status:
+        for plugin in self._reserves:
+            status = self._call(plugin, "Reserve", plugin.reserve, state, pod, node_name)
+            if not status.is_success:
+                return status
+        return SUCCESS
+
+    def unreserve(self, state: CycleState, pod: Pod, node_name: str) -> None:
+        """In reverse order, for every plugin: one that fails does not keep the others from undoing theirs."""
+        for plugin in reversed(self._reserves):
+            try:
+                plugin.unreserve(state, pod, node_name)
+            except Exception as error:
+                self._broken_undo(plugin, error)
+
+    def permit(self, state: CycleState, pod: Pod, node_name: str) -> Status:
+        """Success, a refusal, or WAIT: then the pod is among the waiting pods until it is decided."""
+        waits: dict[str, float] = {}
+        for plugin in self._permits:
+            try:
+                status, seconds = plugin.permit(state, pod, node_name)
+            except Exception as error:
+                return _broken(plugin, "Permit", error)
+            if status.is_wait:
+                waits[plugin.name] = seconds
+            elif not status.is_success:
+                return _explained(plugin, "Permit", status)
+        if not waits:
+            return SUCCESS
+        self.handle.waiting.add(pod, waits, self._clock)
+        return Status(Code.WAIT, ("one or more plugins asked to wait and no plugin rejected pod",))
+
+    # ---- the binding cycle ---------------------------------------------------------------------------------------
+
+    def will_wait(self, pod: Pod) -> bool:
+        return self.handle.waiting.get(pod.metadata.uid) is not None
+
+    async def wait_on_permit(self, pod: Pod) -> Status:
+        uid = pod.metadata.uid
+        waiting = self.handle.waiting.get(uid)
+        if waiting is None:
+            return SUCCESS
+        started = self._clock.monotonic()
+        try:
+            status = await waiting.decision()
+        finally:
+            self.handle.waiting.remove(uid)
+        self._observer.permit_wait(str(status.code), self._clock.monotonic() - started)
+        return status
+
+    def pre_bind_preflight(self, state: CycleState, pod: Pod, node_name: str) -> tuple[Status, list[PreBindPlugin]]:
+        """SKIP if no PreBind plugin has anything to do; else success and those that have."""
+        active: list[PreBindPlugin] = []
+        for plugin in self._pre_binds:
+            status = self._call(plugin, "PreBindPreFlight", plugin.pre_bind_preflight, state, pod, node_name)
+            if status.is_success:
+                active.append(plugin)
+            elif not status.is_skip:
+                return status, []
+        return (SUCCESS if active else SKIP), active
+
+    async def pre_bind(self, active: Sequence[PreBindPlugin], state: CycleState, pod: Pod, node_name: str) -> Status:
+        for plugin in active:
+            status = await self._await(plugin, "PreBind", plugin.pre_bind, state, pod, node_name)
+            if not status.is_success:
+                return status
+        return SUCCESS
+
+    async def bind(self, state: CycleState, pod: Pod, node_name: str) -> Status:
+        """The first plugin that does not skip decides."""
+        for plugin in self._binds:
+            status = await self._await(plugin, "Bind", plugin.bind, state, pod, node_name)
+            if not status.is_skip:
+                return status
+        return SKIP
+
+    def post_bind(self, state: CycleState, pod: Pod, node_name: str) -> None:
+        for plugin in self._post_binds:
+            try:
+                plugin.post_bind(state, pod, node_name)
+            except Exception as error:
+                self._broken_undo(plugin, error)
+
+    # ---- calling ---------------------------------------------------------------------------------------------------
+
+    def _all(self, point: ExtensionPoint, kind: type[P]) -> tuple[P, ...]:
+        return cast("tuple[P, ...]", self._at[point])
+
+    @staticmethod
+    def _call(plugin: Plugin, point: str, method: Callable[..., Status], *args: Any) -> Status:
+        try:
+            status = method(*args)
+        except Exception as error:
+            return _broken(plugin, point, error)
+        return status if status.is_success or status.is_skip else _explained(plugin, point, status)
+
+    @staticmethod
+    async def _await(plugin: Plugin, point: str, method: Callable[..., Awaitable[Status]], *args: Any) -> Status:
+        try:
+            status = await method(*args)
+        except Exception as error:
+            return _broken(plugin, point, error)
+        return status if status.is_success or status.is_skip else _explained(plugin, point, status)
+
+    @staticmethod
+    def _broken_undo(plugin: Plugin, error: Exception) -> None:
+        log.error("Plugin failed where it must not", error, plugin=plugin.name)
+
+
+def _points_of(registry: Registry) -> Callable[[str], Collection[ExtensionPoint] | None]:
+    def points(name: str) -> Collection[ExtensionPoint] | None:
+        plugin = registry.get(name)
+        return (
+            None if plugin is None else [ExtensionPoint(point) for point in points_served(cast("type[Plugin]", plugin))]
+        )
+
+    return points
+
+
+def _build(name: str, registry: Registry, config: KubeSchedulerProfile, handle: ProfileHandle) -> Plugin:
+    factory = registry[name]
+    try:
+        return factory(config.args_of(name), handle)
+    except ConfigurationError:
+        raise
+    except Exception as error:
+        problem = f"initializing plugin {name}: {type(error).__name__}: {error}"
+        raise ConfigurationError([problem]) from error
+
+
+def _explained(plugin: Plugin, point: str, status: Status) -> Status:
+    """A rejection with its plugin named; an error in the words of the framework."""
+    if status.is_rejection:
+        return status.by(plugin.name)
+    message = f'running {point} plugin "{plugin.name}": {status.message}'
+    return Status(Code.ERROR, (message,), plugin.name, status.error)
+
+
+def _broken(plugin: Plugin, point: str, error: Exception) -> Status:
+    """A plugin that raised: an error of this pod's attempt."""
+    log.error("Plugin raised", error, plugin=plugin.name, point=point)
+    wrapped = PluginError(plugin.name, point, f"{type(error).__name__}: {error}")
+    wrapped.__cause__ = error
+    return Status.failed(wrapped).by(plugin.name)

@@ -1,0 +1,141 @@
+"""The binding cycle: from a chosen node to a bound pod. Many run at once, and none delays the next decision.
+
+WaitOnPermit ► PreBind ► Bind ► PostBind        failure: Unreserve ► Forget ► requeue
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Final
+
+from kubesched.clock import Clock
+from kubesched.errors import ClientError
+from kubesched.framework import NominatingInfo, PreBindPlugin, QueuedPod, Status
+from kubesched.framework.events import ASSIGNED_POD_DELETE
+from kubesched.runtime.profile import Profile
+from kubesched.scheduling.extenders import ExtenderChain
+from kubesched.scheduling.failure import FailureHandler
+from kubesched.scheduling.observer import AttemptObserver
+from kubesched.scheduling.scheduling_cycle import Assumed, Rejected, rejected_on
+from kubesched.state.cache import Cache
+from kubesched.state.queue import SchedulingQueue
+from kubesched.telemetry.logging import log
+
+SCHEDULED: Final = "Scheduled"
+BINDING: Final = "Binding"
+
+
+class BindingCycle:
+    """One profile's binding."""
+
+    def __init__(
+        self,
+        profile: Profile,
+        cache: Cache,
+        queue: SchedulingQueue,
+        extenders: ExtenderChain,
+        failure: FailureHandler,
+        clock: Clock,
+        observer: AttemptObserver,
+    ) -> None:
+        self._profile = profile
+        self._cache = cache
+        self._queue = queue
+        self._extenders = extenders
+        self._failure = failure
+        self._clock = clock
+        self._observer = observer
+
+    async def run(self, queued: QueuedPod, assumed: Assumed, started: float) -> None:
+        """Bind an assumed pod, or undo everything. Never raises."""
+        try:
+            rejected = await self._bind(queued, assumed)
+        except asyncio.CancelledError:
+            self._undo(queued, assumed, Rejected(Status.failed("the scheduler is stopping")), started)
+            raise
+        if rejected is not None:
+            self._undo(queued, assumed, rejected, started)
+            return
+        self._bound(queued, assumed, started)
+
+    async def _bind(self, queued: QueuedPod, assumed: Assumed) -> Rejected | None:
+        pod, state, node_name, profile = queued.info.pod, assumed.state, assumed.node_name, self._profile
+        preflight, active = profile.pre_bind_preflight(state, pod, node_name)
+        if not (preflight.is_success or preflight.is_skip):
+            return Rejected(preflight)
+        if preflight.is_success or profile.will_wait(pod):
+            await self._announce(queued, node_name)
+        status = await profile.wait_on_permit(pod)
+        if not status.is_success:
+            return rejected_on(node_name, status)
+        # From here on a failure is no longer "does not fit", so events of the meantime need not be remembered.
+        self._queue.done(queued.uid)
+        if active:
+            status = await self._pre_bind(active, queued, assumed)
+            if not status.is_success:
+                return Rejected(status)
+        by_extender = await self._extenders.bind(pod, node_name)
+        status = by_extender if by_extender is not None else await profile.bind(state, pod, node_name)
+        return None if status.is_success else Rejected(status)
+
+    async def _pre_bind(self, active: Sequence[PreBindPlugin], queued: QueuedPod, assumed: Assumed) -> Status:
+        """PreBind, which preemption may cancel while it waits."""
+        task = asyncio.ensure_future(self._profile.pre_bind(active, assumed.state, queued.info.pod, assumed.node_name))
+        reasons: list[str] = []
+
+        def cancel(reason: str) -> None:
+            reasons.append(reason)
+            task.cancel()
+
+        self._profile.handle.in_pre_bind[queued.uid] = cancel
+        try:
+            return await task
+        except asyncio.CancelledError:
+            if not reasons:
+                task.cancel()
+                raise
+            return Status.failed(reasons[0])
+        finally:
+            self._profile.handle.in_pre_bind.pop(queued.uid, None)
+
+    async def _announce(self, queued: QueuedPod, node_name: str) -> None:
+        """Tell others (an autoscaler, say) where the pod will be, while binding it takes its time."""
+        try:
+            await self._profile.handle.api.patch_pod_status(queued.info.pod, None, NominatingInfo(node_name))
+        except ClientError as error:
+            log.error("Failed to nominate the node of a pod in binding", error, pod=queued.info.key, node=node_name)
+
+    def _bound(self, queued: QueuedPod, assumed: Assumed, started: float) -> None:
+        pod, node_name = queued.info.pod, assumed.node_name
+        self._cache.finish_binding(pod)
+        if log.v(2):
+            log.info(
+                "Successfully bound pod to node",
+                v=2,
+                pod=pod.key,
+                node=node_name,
+                evaluatedNodes=assumed.evaluated,
+                feasibleNodes=assumed.feasible,
+            )
+        self._profile.handle.recorder.event(
+            pod, "Normal", SCHEDULED, BINDING, f"Successfully assigned {pod.key} to {node_name}"
+        )
+        self._observer.scheduled(self._profile.name, queued, self._clock.monotonic() - started)
+        self._profile.post_bind(assumed.state, pod, node_name)
+        if assumed.state.pods_to_activate:
+            self._queue.activate(assumed.state.pods_to_activate.values())
+
+    def _undo(self, queued: QueuedPod, assumed: Assumed, rejected: Rejected, started: float) -> None:
+        pod = queued.info.pod
+        self._profile.unreserve(assumed.state, pod, assumed.node_name)
+        was_assumed = self._cache.is_assumed(queued.uid)
+        if was_assumed:
+            self._cache.forget(pod)
+        # What the pod held is free again, which is as good as a deletion to the pods that wait. The pod itself is
+        # not helped by it if it was rejected: it must not wake itself.
+        if was_assumed and not rejected.status.is_rejection:
+            self._queue.move_all(ASSIGNED_POD_DELETE, pod, None)
+        self._failure.handle(self._profile, queued, rejected, started)
+        if was_assumed and rejected.status.is_rejection:
+            self._queue.move_all(ASSIGNED_POD_DELETE, pod, None, except_uid=queued.uid)

@@ -1,0 +1,134 @@
+"""The scheduler: take a pod from the queue, decide, and leave the binding to a task of its own. Again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Mapping
+from typing import Any, Final
+
+from kubesched.clock import Clock
+from kubesched.framework import QueuedPod
+from kubesched.runtime.profile import Profile
+from kubesched.scheduling.binding_cycle import BindingCycle
+from kubesched.scheduling.failure import FailureHandler
+from kubesched.scheduling.observer import AttemptObserver
+from kubesched.scheduling.scheduling_cycle import Assumed, SchedulingCycle
+from kubesched.state.cache import Cache
+from kubesched.state.queue import SchedulingQueue
+from kubesched.telemetry.logging import log
+
+DECISIONS_BETWEEN_TURNS: Final = 8
+"""After so many decisions in a row the event loop gets a turn, so that bindings and events flow."""
+
+
+class Scheduler:
+    """All profiles of one process."""
+
+    def __init__(
+        self,
+        profiles: Mapping[str, Profile],
+        cycles: Mapping[str, SchedulingCycle],
+        bindings: Mapping[str, BindingCycle],
+        *,
+        cache: Cache,
+        queue: SchedulingQueue,
+        failure: FailureHandler,
+        tasks: BackgroundTasks,
+        clock: Clock,
+        observer: AttemptObserver,
+    ) -> None:
+        self.profiles = profiles
+        self.cache = cache
+        self.queue = queue
+        self.tasks = tasks
+        self._cycles = cycles
+        self._bindings = bindings
+        self._failure = failure
+        self._clock = clock
+        self._observer = observer
+
+    async def run(self) -> None:
+        """Schedule until cancelled or until the queue is closed."""
+        while True:
+            for _ in range(DECISIONS_BETWEEN_TURNS):
+                queued = self.queue.try_pop() or await self.queue.pop()
+                if queued is None:
+                    return
+                await self.schedule_one(queued)
+            await asyncio.sleep(0)
+
+    async def schedule_one(self, queued: QueuedPod) -> None:
+        """One attempt: decide now, bind in the background."""
+        info = queued.info
+        profile = self.profiles.get(info.pod.spec.scheduler_name)
+        if profile is None or self._is_moot(profile, queued):
+            self.queue.done(queued.uid)
+            return
+        started = self._clock.monotonic()
+        outcome = await self._cycles[profile.name].run(queued)
+        self._observer.algorithm_ran(self._clock.monotonic() - started)
+        if isinstance(outcome, Assumed):
+            self.tasks.start(self._bindings[profile.name].run(queued, outcome, started))
+        else:
+            self._failure.handle(profile, queued, outcome, started)
+
+    async def schedule_pending(self) -> int:
+        """Try every pod that is ready now, once, and finish their bindings. For simulations and library use."""
+        attempts = 0
+        while (queued := self.queue.try_pop()) is not None:
+            await self.schedule_one(queued)
+            attempts += 1
+        await self.tasks.finish()
+        return attempts
+
+    def reject_waiting(self, uid: str) -> bool:
+        """Reject a pod that waits on permit in any profile."""
+        for profile in self.profiles.values():
+            waiting = profile.handle.waiting.get(uid)
+            if waiting is not None:
+                waiting.reject("", "removed")
+                return True
+        return False
+
+    def _is_moot(self, profile: Profile, queued: QueuedPod) -> bool:
+        """Nothing to decide: the pod is being deleted, or it was placed while an update put it back in the queue."""
+        pod = queued.info.pod
+        if pod.is_terminating:
+            note = f"skip schedule deleting pod: {pod.key}"
+            profile.handle.recorder.event(pod, "Warning", "FailedScheduling", "Scheduling", note)
+            log.info("Skip schedule deleting pod", v=3, pod=pod.key)
+            return True
+        return self.cache.is_assumed(queued.uid)
+
+
+class BackgroundTasks:
+    """Tasks that run beside the scheduling loop; a crash in one is logged, never silent."""
+
+    def __init__(self) -> None:
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def __len__(self) -> int:
+        return len(self._tasks)
+
+    def start(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+
+    async def finish(self) -> None:
+        """Wait until nothing runs any more, including what was started meanwhile."""
+        while self._tasks:
+            await asyncio.wait(self._tasks)
+
+    async def stop(self, grace: float) -> None:
+        """Give the tasks `grace` seconds to end, then cancel them."""
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=grace)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("Background task crashed", error)

@@ -1,0 +1,130 @@
+"""The scheduling cycle: from a pod to a node, in one go.
+
+    PreFilter ► Filter ► (PostFilter) ► PreScore ► Score ► select ► assume ► Reserve ► Permit
+
+Without extenders it never waits, so no other event can come in between: it is atomic.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kubesched.engine import Evaluator, Fit
+from kubesched.errors import IllegalTransitionError, KubeschedError
+from kubesched.framework import CycleState, Diagnosis, NominatingInfo, QueuedPod, Status
+from kubesched.framework.diagnosis import ListedStatuses
+from kubesched.runtime.profile import Profile
+from kubesched.scheduling.extenders import ExtenderChain
+from kubesched.scheduling.sampling import Sampler
+from kubesched.state.cache import Cache
+
+CLEAR_NOMINATION = NominatingInfo("")
+NO_NODES = "no nodes available to schedule pods"
+
+
+@dataclass(frozen=True, slots=True)
+class Assumed:
+    """The pod counts on `node_name` from now on; what is left is to bind it."""
+
+    node_name: str
+    state: CycleState
+    evaluated: int
+    feasible: int
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """The pod was not placed. `diagnosis` is there if it does not fit; otherwise something went wrong."""
+
+    status: Status
+    diagnosis: Diagnosis | None = None
+    nominating: NominatingInfo | None = CLEAR_NOMINATION
+
+
+class SchedulingCycle:
+    """One profile's cycle."""
+
+    def __init__(
+        self, profile: Profile, evaluator: Evaluator, cache: Cache, extenders: ExtenderChain, sampler: Sampler
+    ) -> None:
+        self._profile = profile
+        self._evaluator = evaluator
+        self._cache = cache
+        self._extenders = extenders
+        self._sampler = sampler
+
+    async def run(self, queued: QueuedPod) -> Assumed | Rejected:
+        """Place a pod. Never raises because of a plugin, an extender or the pod: those are rejections."""
+        try:
+            if not self._cache.cluster.nodes.node_count:
+                return Rejected(Status.unresolvable(NO_NODES))
+            fit = await self._find_feasible(queued)
+            if not fit.count:
+                return await self._post_filter(queued, fit)
+            node_name = await self._pick_best(fit)
+        except KubeschedError as error:
+            return Rejected(Status.failed(error))
+        return self._assume_reserve_permit(queued, fit, node_name)
+
+    async def _find_feasible(self, queued: QueuedPod) -> Fit:
+        fit = self._evaluator.filter(queued.info)
+        nominated = queued.info.pod.status.nominated_node_name
+        if nominated and await self._takes_nominated(fit, nominated):
+            return fit
+        self._sampler.apply(fit, self._profile)
+        await self._extenders.filter(fit)
+        return fit
+
+    async def _takes_nominated(self, fit: Fit, node_name: str) -> bool:
+        """A nominated node that still fits is taken without looking at the others."""
+        row = self._cache.cluster.nodes.row_of.get(node_name)
+        if row is None or not fit.takes(np.array([row])).all() or not await self._extenders.accept(fit, node_name):
+            return False
+        fit.keep_only(np.array([row]))
+        return True
+
+    async def _post_filter(self, queued: QueuedPod, fit: Fit) -> Rejected:
+        """No node takes the pod: let preemption (and other PostFilter plugins) try to change that."""
+        diagnosis = fit.diagnosis()
+        nominating: NominatingInfo | None = CLEAR_NOMINATION
+        if self._profile.post_filters:
+            result, status = await self._profile.post_filter(fit.state, queued.info, diagnosis)
+            diagnosis.post_filter_message = status.message
+            nominating = result.nominating if result is not None else None
+        return Rejected(Status.unschedulable(diagnosis.message()), diagnosis, nominating)
+
+    async def _pick_best(self, fit: Fit) -> str:
+        if fit.count == 1:
+            return fit.names()[0]
+        ranking = self._evaluator.rank(fit)
+        return (await self._extenders.prioritize(fit, ranking)).best()
+
+    def _assume_reserve_permit(self, queued: QueuedPod, fit: Fit, node_name: str) -> Assumed | Rejected:
+        pod, state, profile = queued.info.pod, fit.state, self._profile
+        try:
+            self._cache.assume(queued.info, node_name)
+        except IllegalTransitionError as error:
+            return Rejected(Status.failed(error))
+        profile.handle.nominator.remove(pod)
+        status = profile.reserve(state, pod, node_name)
+        if status.is_success:
+            status = profile.permit(state, pod, node_name)
+        if status.is_success or status.is_wait:
+            if state.pods_to_activate:
+                profile.handle.activate(state.pods_to_activate.values())
+                state.pods_to_activate = {}
+            return Assumed(node_name, state, fit.evaluated, fit.count)
+        profile.unreserve(state, pod, node_name)
+        self._cache.forget(pod)
+        return rejected_on(node_name, status)
+
+
+def rejected_on(node_name: str, status: Status) -> Rejected:
+    """A plugin of Reserve or Permit refused the chosen node."""
+    if not status.is_rejection:
+        return Rejected(status)
+    diagnosis = Diagnosis(ListedStatuses({node_name: status}), node_count=1)
+    diagnosis.add(status)
+    return Rejected(Status(status.code, (diagnosis.message(),)), diagnosis)

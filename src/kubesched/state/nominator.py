@@ -1,0 +1,70 @@
+"""Nominated pods: pending, but with a claim on a node, since preemption made room there for them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from kubesched.columns import PodInfo
+from kubesched.framework import NominatingInfo, NominatingMode, ObjectStore
+from kubesched.objects import Pod
+
+
+class PodNominator:
+    """Implements `kubesched.framework.Nominator`.
+
+    It may know better than a pod's status: the claim is written here before the API server has heard of it.
+    """
+
+    def __init__(self, pods: ObjectStore[Pod] | None = None) -> None:
+        """`pods` is what the informer knows: a pod that is gone or bound is not nominated. None: all are pending."""
+        self._pods = pods
+        self._on_node: dict[str, dict[str, PodInfo]] = {}
+        self._node_of: dict[str, str] = {}
+
+    def add(self, pod: PodInfo, nominating: NominatingInfo | None) -> None:
+        """Nominate the pod as told; with nothing told (None or NOOP), as its status says. Replaces what was known."""
+        self._forget(pod.uid)
+        node_name = pod.pod.status.nominated_node_name
+        if nominating is not None and nominating.mode is NominatingMode.OVERRIDE:
+            node_name = nominating.node_name
+        if node_name and self._is_pending(pod.pod):
+            self._node_of[pod.uid] = node_name
+            self._on_node.setdefault(node_name, {})[pod.uid] = pod
+
+    def update(self, old: Pod, new: PodInfo) -> None:
+        """Follow a change of the pod.
+
+        A claim that neither the old nor the new status mentions was made here and stays: the update was on its way
+        before the API server heard of the claim (UpdateNominatedPod).
+        """
+        nominating = None
+        if not old.status.nominated_node_name and not new.pod.status.nominated_node_name:
+            known = self._node_of.get(old.metadata.uid)
+            nominating = NominatingInfo(known) if known else None
+        self._forget(old.metadata.uid)
+        self.add(new, nominating)
+
+    def remove(self, pod: Pod) -> None:
+        self._forget(pod.metadata.uid)
+
+    def on_node(self, node_name: str) -> Sequence[PodInfo]:
+        """The pods nominated to a node, in order of nomination."""
+        pods = self._on_node.get(node_name)
+        return tuple(pods.values()) if pods else ()
+
+    def node_names(self) -> Collection[str]:
+        return self._on_node.keys()
+
+    def _forget(self, uid: str) -> None:
+        node_name = self._node_of.pop(uid, None)
+        if node_name is not None:
+            pods = self._on_node[node_name]
+            del pods[uid]
+            if not pods:
+                del self._on_node[node_name]
+
+    def _is_pending(self, pod: Pod) -> bool:
+        if self._pods is None:
+            return True
+        current = self._pods.get(pod.metadata.name, pod.metadata.namespace)
+        return current is not None and not current.spec.node_name

@@ -1,0 +1,61 @@
+"""The gate before the active queue: PreEnqueue plugins."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
+
+from kubesched.clock import Clock
+from kubesched.columns import PodInfo
+from kubesched.framework import SUCCESS, Code, PreEnqueuePlugin, QueuedPod
+from kubesched.state.queue.observer import QueueObserver
+
+logger = logging.getLogger(__name__)
+
+PreEnqueuePerProfile: TypeAlias = Mapping[str, Sequence[PreEnqueuePlugin]]
+"""Scheduler name -> plugins, in the order they run."""
+
+
+class EnqueueGate:
+    def __init__(self, plugins: PreEnqueuePerProfile, clock: Clock, observer: QueueObserver) -> None:
+        self._plugins = plugins
+        self._clock = clock
+        self._observer = observer
+
+    def admits(self, queued: QueuedPod) -> bool:
+        """Run the profile's plugins until one refuses, and write down who did.
+
+        The plugin that gates the pod so far runs first: most likely it still does. A plugin that raises refuses.
+        """
+        profile = queued.info.pod.spec.scheduler_name
+        plugins = self._plugins.get(profile, ())
+        if queued.gating_plugin:
+            plugins = sorted(plugins, key=lambda plugin: plugin.name != queued.gating_plugin)
+        start = self._clock.monotonic()
+        refused_by = _first_refusal(plugins, queued.info)
+        self._observer.pre_enqueue_ran(profile, self._clock.monotonic() - start)
+        queued.gating_plugin = refused_by
+        if not refused_by:
+            return True
+        if refused_by not in queued.unschedulable_plugins and refused_by not in queued.pending_plugins:
+            self._observer.rejections_changed(refused_by, profile, +1)
+        queued.unschedulable_plugins.add(refused_by)
+        queued.was_flushed = False
+        return False
+
+
+def _first_refusal(plugins: Sequence[PreEnqueuePlugin], info: PodInfo) -> str:
+    """The name of the plugin that refuses the pod; empty if none does."""
+    for plugin in plugins:
+        try:
+            status = plugin.pre_enqueue(info)
+            if status is SUCCESS or status.is_success:
+                continue
+        except Exception:
+            logger.exception("plugin %s failed at PreEnqueue for pod %s", plugin.name, info.key)
+            return plugin.name
+        if status.code is Code.ERROR:
+            logger.error("plugin %s failed at PreEnqueue for pod %s: %s", plugin.name, info.key, status.message)
+        return plugin.name
+    return ""

@@ -1,0 +1,207 @@
+"""Whether an event is worth another attempt for a rejected pod: the plugins that rejected it are asked."""
+
+from __future__ import annotations
+
+import enum
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+from kubesched.clock import Clock
+from kubesched.columns import PodInfo, PodTemplate
+from kubesched.framework import Action, ClusterEvent, EventHint, Hint, QueuedPod, Resource
+from kubesched.objects import Pod
+from kubesched.state.queue.observer import QueueObserver
+from kubesched.state.queue.unschedulable import Cohort, Rejection, Rejector
+
+logger = logging.getLogger(__name__)
+
+HintsPerProfile: TypeAlias = Mapping[str, Mapping[str, Sequence[EventHint]]]
+"""Scheduler name -> plugin -> the events that it registered."""
+
+_ANY_EVENT: Final = EventHint(ClusterEvent(Resource.WILDCARD, Action.ALL))
+_NODE_TAINT: Final = EventHint(ClusterEvent(Resource.NODE, Action.UPDATE_NODE_TAINT))
+
+
+class Requeue(enum.IntEnum):
+    """What becomes of a waiting pod; the strongest answer wins."""
+
+    NOT = 0
+    AFTER_BACKOFF = 1
+    IMMEDIATELY = 2
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Registration:
+    """One registered event of one plugin of one profile; compared by identity."""
+
+    plugin: str
+    event_hint: EventHint
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether pods with equal templates get one answer."""
+        return self.event_hint.hint is None or self.event_hint.per_template
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Interest:
+    """Who registered for an event."""
+
+    label: str
+    registrations: Mapping[str, Sequence[Registration]]
+    """By scheduler name: every profile has its entry."""
+    rejectors: Sequence[Rejector]
+    plugins: frozenset[str]
+    """Of all profiles together."""
+
+    is_wildcard: bool
+
+    @property
+    def is_anyones(self) -> bool:
+        return bool(self.plugins) or self.is_wildcard
+
+
+class HintTable:
+    """All registered events."""
+
+    def __init__(self, hints: HintsPerProfile) -> None:
+        self._registered = {
+            profile: [Registration(plugin, hint) for plugin in plugins for hint in _completed(plugins[plugin])]
+            for profile, plugins in hints.items()
+        }
+        self._interests: dict[ClusterEvent, Interest] = {}
+
+    def interest(self, event: ClusterEvent) -> Interest:
+        known = self._interests.get(event)
+        if known is None:
+            known = self._interests[event] = self._look_up(event)
+        return known
+
+    def _look_up(self, event: ClusterEvent) -> Interest:
+        matching = {
+            profile: tuple(one for one in registered if one.event_hint.event.covers(event))
+            for profile, registered in self._registered.items()
+        }
+        rejectors = dict.fromkeys((profile, one.plugin) for profile, found in matching.items() for one in found)
+        plugins = frozenset(plugin for _, plugin in rejectors)
+        return Interest(event.label, matching, tuple(rejectors), plugins, event.is_wildcard)
+
+
+def _completed(hints: Sequence[EventHint]) -> Sequence[EventHint]:
+    """What a plugin's registration stands for.
+
+    None at all stands for every event. One for added nodes includes changed taints: an added node is hidden from
+    pods that do not tolerate its first taints (buildQueueingHintMap, kubernetes/kubernetes#109437).
+    """
+    if not hints:
+        return (_ANY_EVENT,)
+    node_actions = Action(0)
+    for hint in hints:
+        if hint.event.resource is Resource.NODE:
+            node_actions |= hint.event.action
+    if Action.ADD in node_actions and Action.UPDATE_NODE_TAINT not in node_actions:
+        return (*hints, _NODE_TAINT)
+    return hints
+
+
+class Inquiry:
+    """One event, put to the plugins that rejected the waiting pods. Each shared hint is asked once per template."""
+
+    def __init__(self, interest: Interest, old: Any, new: Any, clock: Clock, observer: QueueObserver) -> None:
+        self._interest = interest
+        self._old = old
+        self._new = new
+        self._clock = clock
+        self._observer = observer
+        self._known: dict[tuple[Registration, PodTemplate], Hint] = {}
+
+    def about(self, queued: QueuedPod) -> Requeue:
+        """What the event means to one pod (isPodWorthRequeuing)."""
+        rejection = Rejection.of(queued)
+        if not rejection.plugins:
+            return Requeue.AFTER_BACKOFF
+        if self._interest.is_wildcard:
+            return Requeue.AFTER_BACKOFF if self._is_meant(queued) else Requeue.NOT
+        registrations = self._interest.registrations.get(rejection.profile)
+        if registrations is None:
+            logger.error("no queueing hints for pod %s: unknown profile %r", queued.info.key, rejection.profile)
+            return Requeue.AFTER_BACKOFF
+        plugins = rejection.plugins
+        asked = [one for one in registrations if one.plugin in plugins]
+        return self._strongest(asked, queued.info, rejection, Requeue.NOT)
+
+    def moves(self, cohort: Cohort) -> Iterator[tuple[QueuedPod, Requeue]]:
+        """The pods of a cohort that are worth another attempt, as `about` would say of each.
+
+        Gated pods are left alone by an event that the plugin which gates them did not register.
+        """
+        rejection = cohort.rejection
+        if self._interest.is_wildcard:
+            yield from ((queued, Requeue.AFTER_BACKOFF) for queued in cohort.pods.values() if self._is_meant(queued))
+            return
+        if rejection.gating_plugin and rejection.gating_plugin not in self._interest.plugins:
+            return
+        plugins = rejection.plugins
+        shared: list[Registration] = []
+        single: list[Registration] = []
+        for one in self._interest.registrations.get(rejection.profile, ()):
+            if one.plugin in plugins:
+                (shared if one.is_shared else single).append(one)
+        exemplar = next(iter(cohort.pods.values())).info
+        common = self._strongest(shared, exemplar, rejection, Requeue.NOT)
+        if not single or common is _best(rejection):
+            yield from ((queued, common) for queued in cohort.pods.values() if common)
+            return
+        for queued in cohort.pods.values():
+            if answer := self._strongest(single, queued.info, rejection, common):
+                yield queued, answer
+
+    def _is_meant(self, queued: QueuedPod) -> bool:
+        """A wildcard event with a pod is for that pod alone."""
+        new = self._new
+        return new is None or (isinstance(new, Pod) and new.metadata.uid == queued.uid)
+
+    def _strongest(
+        self, registrations: Sequence[Registration], info: PodInfo, rejection: Rejection, answer: Requeue
+    ) -> Requeue:
+        """A pending plugin's word lets the pod skip its backoff; nothing is stronger, so asking ends there."""
+        best = _best(rejection)
+        for one in registrations:
+            if self._ask(one, info) is Hint.SKIP:
+                continue
+            is_pending = one.plugin in rejection.pending_plugins
+            answer = max(answer, Requeue.IMMEDIATELY if is_pending else Requeue.AFTER_BACKOFF)
+            if answer is best:
+                break
+        return answer
+
+    def _ask(self, registration: Registration, info: PodInfo) -> Hint:
+        if not registration.is_shared:
+            return self._call(registration, info)
+        key = (registration, info.template)
+        answer = self._known.get(key)
+        if answer is None:
+            answer = self._known[key] = self._call(registration, info)
+        return answer
+
+    def _call(self, registration: Registration, info: PodInfo) -> Hint:
+        hint = registration.event_hint.hint
+        if hint is None:
+            return Hint.QUEUE
+        plugin, label = registration.plugin, self._interest.label
+        start = self._clock.monotonic()
+        try:
+            answer = hint(info, self._old, self._new)
+            result = answer.value
+        except Exception:
+            logger.exception("queueing hint of plugin %s failed for pod %s at event %s", plugin, info.key, label)
+            answer, result = Hint.QUEUE, "Error"
+        self._observer.hint_asked(plugin, label, result, self._clock.monotonic() - start)
+        return answer
+
+
+def _best(rejection: Rejection) -> Requeue:
+    """The strongest answer that can be had."""
+    return Requeue.IMMEDIATELY if rejection.pending_plugins else Requeue.AFTER_BACKOFF

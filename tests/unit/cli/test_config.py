@@ -1,0 +1,127 @@
+"""`kubesched config`."""
+
+from __future__ import annotations
+
+import io
+import sys
+from pathlib import Path
+
+import pytest
+
+from kubesched.cli.main import main
+from kubesched.config import default_config, load_config
+
+HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+
+
+class Shell:
+    """Runs `kubesched config …` in this process and keeps what it printed."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self._capsys = capsys
+        self.out = ""
+        self.err = ""
+
+    def run(self, *arguments: str) -> int:
+        with pytest.raises(SystemExit) as caught:
+            main(["config", *arguments])
+        self.out, self.err = self._capsys.readouterr()
+        return caught.value.code if isinstance(caught.value.code, int) else 0
+
+
+@pytest.fixture
+def shell(capsys: pytest.CaptureFixture[str]) -> Shell:
+    return Shell(capsys)
+
+
+def test_default_round_trip(shell: Shell, tmp_path: Path) -> None:
+    """What `default` prints is valid and shows unchanged."""
+    assert shell.run("default") == 0
+    printed = shell.out
+    assert load_config(printed) == default_config()
+    file = tmp_path / "default.yaml"
+    file.write_text(printed)
+    assert shell.run("validate", str(file)) == 0
+    assert shell.run("show", str(file)) == 0
+    assert shell.out == printed
+
+
+def test_validate_reports_every_problem(shell: Shell, tmp_path: Path) -> None:
+    """One line per problem on standard error, exit code 1, nothing on standard output."""
+    file = tmp_path / "bad.yaml"
+    file.write_text(HEAD + "parallelism: 0\npercentageOfNodesToScore: 101\n")
+    assert shell.run("validate", str(file)) == 1
+    assert shell.out == ""
+    assert shell.err.splitlines() == [
+        "error: parallelism: Invalid value: 0: should be an integer value greater than zero",
+        "error: percentageOfNodesToScore: Invalid value: 101: not in valid range [0-100]",
+    ]
+
+
+def test_standard_input(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A dash reads standard input."""
+    monkeypatch.setattr(sys, "stdin", io.StringIO(HEAD + "parallelism: 3\n"))
+    assert shell.run("show", "-") == 0
+    assert "parallelism: 3" in shell.out
+
+
+def test_missing_file(shell: Shell, tmp_path: Path) -> None:
+    """A file that cannot be read is one clear line."""
+    assert shell.run("show", str(tmp_path / "nothing")) == 1
+    assert shell.err.startswith("error: open ")
+    assert shell.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "printed"),
+    [
+        pytest.param(["--feature-gates", "GenericWorkload=true,GangScheduling=true"], True, id="turned on"),
+        pytest.param([], False, id="off by default"),
+    ],
+)
+def test_feature_gates(shell: Shell, arguments: list[str], printed: bool) -> None:
+    """Gates change the defaults."""
+    assert shell.run("default", *arguments) == 0
+    assert ("GangScheduling" in shell.out) is printed
+
+
+def test_wrong_feature_gate(shell: Shell) -> None:
+    """An unknown gate is an error of its own."""
+    assert shell.run("default", "--feature-gates", "Foo=true") == 1
+    assert shell.err == "error: unrecognized feature gate: Foo\n"
+
+
+def test_emulated_version(shell: Shell) -> None:
+    """An older version has fewer default plugins."""
+    assert shell.run("default", "--emulated-version", "1.33") == 0
+    assert "DynamicResources" not in shell.out
+
+
+def test_convert_policy(shell: Shell, tmp_path: Path) -> None:
+    """A policy becomes a configuration that means the same; notes go to standard error."""
+    file = tmp_path / "policy.json"
+    file.write_text(
+        '{"apiVersion": "v1", "kind": "Policy", "predicates": [{"name": "GeneralPredicates"}], '
+        '"priorities": [{"name": "ImageLocalityPriority", "weight": 5}, {"name": "EqualPriority", "weight": 1}]}'
+    )
+    assert shell.run("convert", str(file)) == 0
+    assert shell.err == "note: priorities[1]: EqualPriority is ignored: it gave every node the same score\n"
+    assert load_config(shell.out) == load_config(file.read_text())
+
+
+def test_convert_refuses(shell: Shell, tmp_path: Path) -> None:
+    """A policy without counterpart ends with its problems, not with half a configuration."""
+    file = tmp_path / "policy.yaml"
+    file.write_text("apiVersion: v1\nkind: Policy\npredicates: [{name: Foo}]\n")
+    assert shell.run("convert", str(file)) == 1
+    assert shell.out == ""
+    assert shell.err == 'error: predicates[0]: predicate type not found for "Foo"\n'
+
+
+def test_convert_provider(shell: Shell) -> None:
+    """An algorithm provider is converted by its name."""
+    assert shell.run("convert", "--algorithm-provider", "ClusterAutoscalerProvider") == 0
+    assert "type: MostAllocated" in shell.out
+    assert shell.run("convert", "--algorithm-provider", "Mine") == 1
+    assert shell.run("convert") == 1
+    assert shell.err == "error: give either a FILE or --algorithm-provider\n"

@@ -1,0 +1,59 @@
+"""The command line itself."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from kubesched.cli.main import COMMANDS, main
+
+
+def run(*arguments: str) -> int:
+    """The exit code of the command line, run in this process."""
+    with pytest.raises(SystemExit) as caught:
+        main(arguments)
+    code = caught.value.code
+    return code if isinstance(code, int) else 0
+
+
+def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    """Each entry of the table shows with its help line."""
+    assert run("--help") == 0
+    shown = capsys.readouterr().out
+    for name, command in COMMANDS.items():
+        assert name in shown
+        assert command.help.split(".")[0][:30] in shown
+
+
+def test_help_imports_no_command() -> None:
+    """Help answers without loading any subcommand, nor what subcommands need."""
+    script = (
+        "import sys\n"
+        "from kubesched.cli.main import main\n"
+        "try:\n    main(['--help'])\nexcept SystemExit:\n    pass\n"
+        "heavy = {'kubesched.config', 'kubesched.objects', 'msgspec', 'numpy', 'yaml'} & sys.modules.keys()\n"
+        "print(sorted(heavy), file=sys.stderr)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stderr.strip() == "[]"
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    """The version names the scheduler that we stand in for."""
+    assert run("--version") == 0
+    assert "kube-scheduler v1.36.4" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", sorted(COMMANDS))
+def test_every_command_loads(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each entry of the table leads to a working command."""
+    assert run(command, "--help") == 0
+    assert f"kubesched {command}" in " ".join(capsys.readouterr().out.split())
+
+
+def test_unknown_command(capsys: pytest.CaptureFixture[str]) -> None:
+    """A command that does not exist is a usage error."""
+    assert run("frobnicate") == 2
+    assert "frobnicate" in capsys.readouterr().err

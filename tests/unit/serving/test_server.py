@@ -1,0 +1,184 @@
+"""Real HTTPS on loopback: certificates, tokens, renewal, stopping."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import http.client
+import json
+import socket
+import ssl
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from kubesched.clock import SystemClock
+from kubesched.errors import ConfigurationError
+from kubesched.serving.app import Pages, build_app
+from kubesched.serving.authentication import Authenticator
+from kubesched.serving.authorization import AuthorizationOptions, Authorizer
+from kubesched.serving.server import SecureServer, ServingOptions, bind
+from kubesched.serving.tls import ServingCertificates, TlsOptions
+from kubesched.serving.trust import AuthenticationOptions, TrustLoader
+from kubesched.telemetry.logging import Logger
+from kubesched.telemetry.metrics import SchedulerMetrics
+
+if TYPE_CHECKING:
+    from tests.unit.serving.conftest import Authority, FakeReviews
+
+LOOPBACK = ServingOptions(bind_address="127.0.0.1", port=0)
+
+
+@asynccontextmanager
+async def serving(
+    reviews: FakeReviews, tls: TlsOptions, read_config_map: Callable[[], Mapping[str, str]]
+) -> AsyncIterator[SecureServer]:
+    clock = SystemClock()
+
+    async def read() -> Mapping[str, str]:
+        return read_config_map()
+
+    loader = TrustLoader(AuthenticationOptions(), read)
+    authenticator = Authenticator(
+        trust=await loader.load(), reviews=reviews, token_cache_ttl=timedelta(seconds=10), clock=clock
+    )
+    server = SecureServer(
+        listener=bind(LOOPBACK),
+        certificates=ServingCertificates(tls, clock),
+        authenticator=authenticator,
+        trust_loader=loader,
+        clock=clock,
+    )
+    registry = CollectorRegistry()
+    pages = Pages(
+        registry=registry,
+        metrics=SchedulerMetrics(registry),
+        config=dict,
+        pods=list,
+        is_leader=lambda: True,
+    )
+    authorizer = Authorizer(AuthorizationOptions(), reviews=reviews, clock=clock)
+    app = build_app(pages, authenticator=authenticator, authorizer=authorizer, clock=clock, log=Logger())
+    task = asyncio.create_task(server.serve(app), name="serving")
+    try:
+        yield server
+    finally:
+        server.stop()
+        await asyncio.wait([task])
+
+
+async def get(
+    server: SecureServer,
+    path: str,
+    *,
+    ca_pem: str = "",
+    client: tuple[str, str] | None = None,
+    token: str = "",
+) -> tuple[int, str]:
+    """GET over a new connection, off the loop's thread."""
+
+    def request() -> tuple[int, str]:
+        context = ssl.create_default_context(cadata=ca_pem) if ca_pem else ssl._create_unverified_context()
+        if client is not None:
+            context.load_cert_chain(*client)
+        connection = http.client.HTTPSConnection("127.0.0.1", server.port, context=context, timeout=10)
+        try:
+            connection.request("GET", path, headers={"Authorization": f"Bearer {token}"} if token else {})
+            response = connection.getresponse()
+            return response.status, response.read().decode()
+        finally:
+            connection.close()
+
+    return await asyncio.to_thread(request)
+
+
+async def test_clients_with_certificates_tokens_and_nothing(
+    cluster_ca: Authority, reviews: FakeReviews, tmp_path: Path
+) -> None:
+    """One server, each kind of client; the serving certificate is verified by the client, too."""
+    cert_file, key_file = cluster_ca.issue("scheduler", dns=("localhost",)).write(tmp_path, "serving")
+    prometheus = cluster_ca.issue("prometheus").write(tmp_path, "prometheus")
+    intruder = type(cluster_ca)("intruder-ca").issue("prometheus").write(tmp_path, "intruder")
+    published = {"client-ca-file": cluster_ca.pem}
+    async with serving(reviews, TlsOptions(cert_file=cert_file, key_file=key_file), lambda: published) as server:
+        assert await get(server, "/livez", ca_pem=cluster_ca.pem) == (200, "ok")
+        status, body = await get(server, "/metrics", ca_pem=cluster_ca.pem)
+        assert (status, json.loads(body)["reason"]) == (403, "Forbidden")
+        status, body = await get(server, "/metrics", client=prometheus)
+        assert status == 200
+        assert "scheduler_preemption_attempts_total 0.0" in body
+        assert (await get(server, "/metrics", token="good"))[0] == 200
+        assert (await get(server, "/metrics", token="bad"))[0] == 401
+        with pytest.raises((ssl.SSLError, ConnectionError, http.client.RemoteDisconnected)):
+            await get(server, "/metrics", client=intruder)
+
+
+async def test_renewed_certificates_and_authorities_need_no_restart(
+    cluster_ca: Authority, proxy_ca: Authority, reviews: FakeReviews, tmp_path: Path
+) -> None:
+    """Files and the cluster's ConfigMap are looked at again; new connections see the change."""
+    cert_file, key_file = cluster_ca.issue("old", dns=("localhost",)).write(tmp_path, "serving")
+    prometheus = proxy_ca.issue("prometheus").write(tmp_path, "prometheus")
+    published: dict[str, str] = {}
+    async with serving(reviews, TlsOptions(cert_file=cert_file, key_file=key_file), lambda: published) as server:
+        assert (await get(server, "/metrics", client=prometheus))[0] == 403
+        published["client-ca-file"] = proxy_ca.pem
+        proxy_ca.issue("new", dns=("localhost",)).write(tmp_path, "serving")
+        await server.refresh()
+        assert (await get(server, "/metrics", ca_pem=proxy_ca.pem, client=prometheus))[0] == 200
+
+
+async def test_stopping_closes_the_port(reviews: FakeReviews) -> None:
+    """Graceful termination ends with the server: nobody is accepted afterwards."""
+    async with serving(reviews, TlsOptions(), dict) as server:
+        port = server.port
+        assert (await get(server, "/healthz"))[0] == 200
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", port), timeout=1)
+
+
+def test_a_taken_port_is_one_clear_line() -> None:
+    """At start, before anything else."""
+    with bind(LOOPBACK) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(ConfigurationError, match=f"failed to listen on 127.0.0.1:{port}: Address already in use"):
+            bind(ServingOptions(bind_address="127.0.0.1", port=port))
+
+
+def test_a_port_can_be_shared_if_asked_for() -> None:
+    """--permit-port-sharing: SO_REUSEPORT, for a rolling restart on the host network."""
+    options = ServingOptions(bind_address="127.0.0.1", port=0, permit_port_sharing=True)
+    with bind(options) as first:
+        port = first.getsockname()[1]
+        bind(ServingOptions(bind_address="127.0.0.1", port=port, permit_port_sharing=True)).close()
+
+
+@pytest.mark.parametrize("address", ["0.0.0.0", "::", ""])
+def test_an_unspecified_address_means_all_interfaces(address: str) -> None:
+    """Reachable by IPv4, whatever the family of the wildcard."""
+    with bind(ServingOptions(bind_address=address, port=0)) as listener:
+        socket.create_connection(("127.0.0.1", listener.getsockname()[1]), timeout=1).close()
+
+
+def test_a_wrong_address_is_refused() -> None:
+    """Host names are none."""
+    with pytest.raises(ConfigurationError, match="--bind-address: 'localhost' does not appear to be"):
+        bind(ServingOptions(bind_address="localhost"))
+
+
+async def test_a_cancelled_server_leaves_no_port_open(reviews: FakeReviews) -> None:
+    """However the scheduler ends."""
+    async with serving(reviews, TlsOptions(), dict) as server:
+        port = server.port
+        assert (await get(server, "/healthz"))[0] == 200
+        (task,) = [task for task in asyncio.all_tasks() if task.get_name() == "serving"]
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", port), timeout=1)
