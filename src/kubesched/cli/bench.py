@@ -77,10 +77,13 @@ async def _measure(workload: Workload, mode: Mode, time_limit: float, show: obje
 def _table(results: list[Result]) -> Table:
     table = Table(box=None)
     for name in ("workload", "pods", "pods/s", "p50", "p99", "CPU s", "µs/pod", "peak MiB"):
-        table.add_column(name, justify="left" if name == "workload" else "right")
+        is_name = name == "workload"
+        table.add_column(
+            name, justify="left" if is_name else "right", no_wrap=True, overflow="fold" if is_name else "ellipsis"
+        )
     for result in results:
         if result.problem:
-            table.add_row(result.workload, result.problem, style="red")
+            table.add_row(f"{result.workload}: {result.problem}", style="red")
         for stretch in result.collected:
             shares = stretch.percentiles()
             table.add_row(

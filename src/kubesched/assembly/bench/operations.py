@@ -216,16 +216,24 @@ DEFAULT_NODE: Final = convert(
     Node,
 )
 
+_RESOURCES: Final = {"cpu": "100m", "memory": "500Mi"}
+DEFAULT_POD: Final = convert(
+    {
+        "metadata": {"generateName": "pod-"},
+        "spec": {"containers": [{"name": "pause", "resources": {"requests": _RESOURCES, "limits": _RESOURCES}}]},
+    },
+    Pod,
+)
+
 
 def _pods(run: Run, op: Operation, namespace: str) -> list[Any]:
     """The pods of a createPods operation, with their volumes and claims where it asks for them."""
-    path = op.path("podTemplatePath") or run.default_pod_template
-    source, total = template(_required(path, op)), op.count()
+    total = op.count()
+    pod_at = _pod_source(op.path("podTemplatePath") or run.default_pod_template, total)
     volume, claim = op.path("persistentVolumeTemplatePath"), op.path("persistentVolumeClaimTemplatePath")
-    constant = convert(source.render(0, total), Pod) if source.is_constant else None
     objects: list[Any] = []
     for index in range(total):
-        pod = constant or convert(source.render(index, total), Pod)
+        pod = pod_at(index)
         metadata = replace(run.name(pod.metadata, "pod-"), namespace=namespace)
         pod = replace(pod, metadata=replace(metadata, uid=f"{namespace}/{metadata.name}"))
         if volume is not None and claim is not None:
@@ -236,6 +244,17 @@ def _pods(run: Run, op: Operation, namespace: str) -> list[Any]:
             objects += claims
         objects.append(pod)
     return objects
+
+
+def _pod_source(path: Path | None, total: int) -> Callable[[int], Pod]:
+    """The pod for each index; one that does not depend on it is decoded once."""
+    if path is None:
+        return lambda index: DEFAULT_POD
+    source = template(path)
+    if source.is_constant:
+        pod = convert(source.render(), Pod)
+        return lambda index: pod
+    return lambda index: convert(source.render(index, total), Pod)
 
 
 async def _steady_state(run: Run, op: Operation, pods: list[Pod]) -> None:

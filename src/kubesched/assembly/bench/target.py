@@ -13,6 +13,7 @@ from kubesched.assembly.build import Assembled, Outside, build_scheduler
 from kubesched.assembly.memory_api import MemoryApi
 from kubesched.clock import Clock
 from kubesched.config import FeatureGates, default_config
+from kubesched.config.feature_gates import CURRENT_VERSION, stage_at
 from kubesched.framework import QueuedPod
 from kubesched.objects import Node, Pod
 from kubesched.objects.completion import completed
@@ -50,7 +51,7 @@ class CoreTarget:
     """The scheduler in this process, with memory in the API server's place: everything but input and output."""
 
     def __init__(self, gates: Mapping[str, bool], clock: Clock, seed: int = 0) -> None:
-        feature_gates = FeatureGates(gates)
+        feature_gates = FeatureGates(changeable(gates))
         self._clock = clock
         self._api = MemoryApi()
         self._bound: dict[str, float] = {}
@@ -99,7 +100,9 @@ class CoreTarget:
         await self._until({pod for pod in pods if pod not in self._bound})
 
     async def until_attempted(self, pods: Collection[str]) -> None:
-        await self._until({pod for pod in pods if pod not in self._attempted}, counts_attempts=True)
+        gated = {queued.info.key for _, queued in self.assembled.queue.waiting() if queued.is_gated}
+        missing = {pod for pod in pods if pod not in self._attempted and pod not in gated}
+        await self._until(missing, counts_attempts=True)
 
     def bound_at(self) -> Mapping[str, float]:
         return self._bound
@@ -138,6 +141,14 @@ class CoreTarget:
                 self._arrive(pod.key)
             else:
                 self._attempted.add(pod.key)
+
+
+def changeable(gates: Mapping[str, bool]) -> dict[str, bool]:
+    """The gates of a workload that can be set: upstream's files also set some that are fixed since."""
+    known = {name for name, _, _ in FeatureGates()}
+    return {
+        name: value for name, value in gates.items() if name in known and not stage_at(name, CURRENT_VERSION).locked
+    }
 
 
 def _as_served(obj: Any) -> Any:
