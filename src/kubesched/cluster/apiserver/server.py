@@ -26,6 +26,7 @@ from kubesched.cluster.apiserver.certificates import Certificate, make_certifica
 from kubesched.cluster.apiserver.http.app import ApiServerApp
 from kubesched.cluster.apiserver.storage import SqliteJournal, Store
 from kubesched.cluster.apiserver.storage.store import DEFAULT_HISTORY
+from kubesched.cluster.apiserver.verbs.expiry import EventExpiry
 
 STALLS_AT_MOST: Final = 60.0  # seconds without a byte, of a connection that has to send more
 IDLE_AT_MOST: Final = 180  # seconds between two requests of a connection
@@ -98,6 +99,7 @@ class ApiServer:
         self._app: ApiServerApp | None = None
         self._server: _UvicornServer | None = None
         self._serving: asyncio.Task[None] | None = None
+        self._expiring: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
         """Listen. The first port that is free is taken when none was named."""
@@ -115,10 +117,14 @@ class ApiServer:
         self._server = _UvicornServer(self._config(self._app))
         self._serving = asyncio.create_task(self._server.serve(sockets=[listener]))
         await self._server.listening.wait()
+        expiry = EventExpiry(self.store, self._clock, self.api.catalog.named("events"))
+        self._expiring = asyncio.create_task(expiry.run())
 
     async def stop(self) -> None:
         """End watches and connections, and close the store. Idempotent."""
         if self._app is not None and self._server is not None and self._serving is not None:
+            if self._expiring is not None:
+                self._expiring.cancel()
             self._app.close_watches()
             self._server.should_exit = True
             await self._serving
@@ -166,6 +172,7 @@ class ApiServer:
             lifespan="off",
             interface="asgi3",
             log_config=None,
+            log_level="error",  # uvicorn warns about every kubectl exec, which is answered with a Status
             access_log=False,
             proxy_headers=False,
             server_header=False,
