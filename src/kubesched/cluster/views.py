@@ -8,7 +8,9 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, Final
 
-from kubesched.objects import ObjectMeta, OwnerReference, Taint, Toleration
+import msgspec
+
+from kubesched.objects import ObjectMeta, Taint, Toleration
 from kubesched.objects.base import KubeStruct
 
 Json = dict[str, Any]
@@ -84,8 +86,8 @@ class WorkloadView(KubeStruct):
     """Any object with a spec and a status; those two are as the API has them."""
 
     metadata: ObjectMeta = ObjectMeta()
-    spec: Json = {}
-    status: Json = {}
+    spec: Json = msgspec.field(default_factory=dict)
+    status: Json = msgspec.field(default_factory=dict)
 
 
 class StorageClassView(KubeStruct):
@@ -99,7 +101,7 @@ class RevisionView(KubeStruct):
     """A ControllerRevision: a template that a StatefulSet or DaemonSet has or had."""
 
     metadata: ObjectMeta = ObjectMeta()
-    data: Json = {}
+    data: Json = msgspec.field(default_factory=dict)
     revision: int = 0
 
 
@@ -125,19 +127,3 @@ def owner_reference(api_version: str, kind: str, owner: ObjectMeta) -> Json:
         "controller": True,
         "blockOwnerDeletion": True,
     }
-
-
-__all__ = [
-    "FINISHED",
-    "ConditionView",
-    "Json",
-    "NodeView",
-    "OwnedView",
-    "OwnerReference",
-    "PodView",
-    "RevisionView",
-    "StorageClassView",
-    "WorkloadView",
-    "controller_uid",
-    "owner_reference",
-]

@@ -25,7 +25,8 @@ class Agenda:
 
     def take_due(self, most: int) -> list[Step]:
         """The next steps whose time has come, in order; at most so many."""
-        now, due = self._clock.monotonic(), []
+        now = self._clock.monotonic()
+        due: list[Step] = []
         while self._heap and self._heap[0][0] <= now and len(due) < most:
             due.append(heapq.heappop(self._heap)[2])
         return due

@@ -33,6 +33,7 @@ TICK: Final = 0.1
 STEPS_BETWEEN_TURNS: Final = 50
 LONGEST_RESTART: Final = 300.0
 GIGABYTE: Final = 1e9
+TERMINATED: Final = 143  # what a shell reports of a process that SIGTERM ended
 
 
 class Fleet:
@@ -231,10 +232,9 @@ class Fleet:
         self._store(pod)
 
     def _remove(self, metadata: ObjectMeta, pod: Json, node: SimulatedNode) -> None:
-        if not _is_finished(pod):
-            pod_status.finished(pod, now=self._now(), exit_code=0)
-            if pod["metadata"].get("finalizers"):  # somebody will look at how it ended
-                self._store(pod)
+        if pod["metadata"].get("finalizers") and not _is_finished(pod):  # somebody will look at how it ended
+            pod_status.finished(pod, now=self._now(), exit_code=TERMINATED)
+            self._store(pod)
         options = DeleteOptions(grace_period=0, uid=metadata.uid)
         self._api.delete(self._resource, metadata.name, metadata.namespace, options)
 

@@ -39,7 +39,7 @@ def set_pod_range(node: Json, number: int) -> None:
 
 def number_of(node: Json) -> int | None:
     """Which range of addresses the node has; None for one that is not ours."""
-    text = (node.get("spec") or {}).get("podCIDR")
+    text = (node.get("spec") or {}).get("podCIDR", "")
     try:
         offset = int(ipaddress.ip_network(text)[0]) - int(POD_RANGE[0])
     except ValueError:

@@ -1,8 +1,8 @@
 """What a kubelet reports of a pod at each stage of its life. All functions change the pod in place.
 
-    bound ──► creating ──► running ──► ready ──► finished
-                              ▲  └── failed container: waits, then runs again ──┐
-                              └───────────────────────────────────────────────-┘
+bound ──► creating ──► running ──► ready ──► finished
+                          ▲  └── failed container: waits, then runs again ──┐
+                          └───────────────────────────────────────────────-┘
 """
 
 from __future__ import annotations

@@ -1,0 +1,90 @@
+"""What all controllers share: the objects, the API to change them, the queue and the events."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+from kubesched.clock import Clock
+from kubesched.cluster.apiserver.api import Api
+from kubesched.cluster.apiserver.options import DeleteOptions
+from kubesched.cluster.apiserver.resource import Resource
+from kubesched.cluster.controllers.workqueue import Key, WorkQueue
+from kubesched.cluster.observed import Observed
+from kubesched.cluster.views import NodeView, PodView, RevisionView, StorageClassView, WorkloadView, controller_uid
+from kubesched.errors import RequestRefusedError
+from kubesched.objects import ObjectMeta
+
+Json = dict[str, Any]
+
+
+class World:
+    """Reading is always up to date when a controller runs: there are no expectations to keep."""
+
+    def __init__(self, api: Api, pods: Observed[PodView], nodes: Observed[NodeView]) -> None:
+        self.api = api
+        self.clock: Clock = api.clock
+        self.queue = WorkQueue(self.clock)
+        self.pods = pods
+        self.nodes = nodes
+        self.deployments = Observed(api, "deployments.apps", WorkloadView)
+        self.replica_sets = Observed(api, "replicasets.apps", WorkloadView)
+        self.stateful_sets = Observed(api, "statefulsets.apps", WorkloadView)
+        self.daemon_sets = Observed(api, "daemonsets.apps", WorkloadView)
+        self.jobs = Observed(api, "jobs.batch", WorkloadView)
+        self.revisions = Observed(api, "controllerrevisions.apps", RevisionView)
+        self.budgets = Observed(api, "poddisruptionbudgets.policy", WorkloadView)
+        self.claims = Observed(api, "persistentvolumeclaims", WorkloadView)
+        self.volumes = Observed(api, "persistentvolumes", WorkloadView)
+        self.storage_classes = Observed(api, "storageclasses.storage.k8s.io", StorageClassView)
+        self.pods_of = pods.index(lambda pod: controller_uid(pod.metadata))
+        self.pods_on = pods.index(lambda pod: pod.spec.node_name)
+        self.replica_sets_of = self.replica_sets.index(lambda item: controller_uid(item.metadata))
+        self.revisions_of = self.revisions.index(lambda item: controller_uid(item.metadata))
+
+    def now(self) -> datetime:
+        return datetime.fromtimestamp(self.clock.time(), UTC)
+
+    def timestamp(self) -> str:
+        return self.now().strftime("%Y-%m-%dT%H:%M:%SZ")
+
+    def enqueue(self, controller: str, metadata: ObjectMeta, after: float = 0.0) -> None:
+        key = Key(controller, metadata.namespace, metadata.name)
+        if after > 0:
+            self.queue.add_after(key, after)
+        else:
+            self.queue.add(key)
+
+    def set_status(self, resource: Resource, metadata: ObjectMeta, change: Callable[[Json], None]) -> None:
+        """Change an object's status in place; nothing is written if nothing changes."""
+        self._replace(resource, metadata, lambda value: change(value.setdefault("status", {})))
+
+    def change(self, resource: Resource, metadata: ObjectMeta, change: Callable[[Json], None]) -> None:
+        """Change an object in place with all checks; no error if it is gone or is another one by now."""
+
+        def changed(value: Json) -> Json:
+            change(value)
+            return value
+
+        found = self.api.reader.bucket(resource).get(metadata.namespace, metadata.name)
+        if found is not None and found.decode()["metadata"]["uid"] == metadata.uid:
+            self.api.change(resource, metadata.name, metadata.namespace, changed)
+
+    def delete(self, resource: Resource, metadata: ObjectMeta, propagation: str = "") -> None:
+        """Delete an object; no error if it is gone, or if another one has its name."""
+        options = DeleteOptions(uid=metadata.uid, propagation=propagation)
+        try:
+            self.api.delete(resource, metadata.name, metadata.namespace, options)
+        except RequestRefusedError as refusal:
+            if refusal.code not in (404, 409):
+                raise
+
+    def _replace(self, resource: Resource, metadata: ObjectMeta, change: Callable[[Json], None]) -> None:
+        found = self.api.reader.bucket(resource).get(metadata.namespace, metadata.name)
+        if found is None:
+            return
+        old, value = found.decode(), found.decode()
+        if value["metadata"]["uid"] == metadata.uid:
+            change(value)
+            self.api.writer.replace(resource, found, old, value)
