@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from kubesched.cluster.controllers import deployment, replica_set
 from kubesched.cluster.controllers.manager import Controller
 from kubesched.cluster.controllers.world import World
 
 
 def make_controllers(world: World) -> dict[str, Controller]:
-    return {}
+    return {
+        deployment.NAME: deployment.DeploymentController(world),
+        replica_set.NAME: replica_set.ReplicaSetController(world),
+    }

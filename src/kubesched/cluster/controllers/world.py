@@ -4,19 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from kubesched.clock import Clock
 from kubesched.cluster.apiserver.api import Api
 from kubesched.cluster.apiserver.options import DeleteOptions
 from kubesched.cluster.apiserver.resource import Resource
 from kubesched.cluster.controllers.workqueue import Key, WorkQueue
-from kubesched.cluster.observed import Observed
+from kubesched.cluster.observed import HasMetadata, Observed
 from kubesched.cluster.views import NodeView, PodView, RevisionView, StorageClassView, WorkloadView, controller_uid
 from kubesched.errors import RequestRefusedError
 from kubesched.objects import ObjectMeta
 
 Json = dict[str, Any]
+
+
+T = TypeVar("T", bound=HasMetadata)
+
+
+class Owned(Generic[T]):
+    """Objects that controllers make, by the uid of the one that manages them; those that nobody does, by namespace."""
+
+    def __init__(self, observed: Observed[T]) -> None:
+        self.observed = observed
+        self.of = observed.index(lambda item: controller_uid(item.metadata))
+        self.orphans = observed.index(lambda item: "" if controller_uid(item.metadata) else item.metadata.namespace)
 
 
 class World:
@@ -38,10 +50,10 @@ class World:
         self.claims = Observed(api, "persistentvolumeclaims", WorkloadView)
         self.volumes = Observed(api, "persistentvolumes", WorkloadView)
         self.storage_classes = Observed(api, "storageclasses.storage.k8s.io", StorageClassView)
-        self.pods_of = pods.index(lambda pod: controller_uid(pod.metadata))
+        self.owned_pods = Owned(pods)
+        self.owned_replica_sets = Owned(self.replica_sets)
+        self.owned_revisions = Owned(self.revisions)
         self.pods_on = pods.index(lambda pod: pod.spec.node_name)
-        self.replica_sets_of = self.replica_sets.index(lambda item: controller_uid(item.metadata))
-        self.revisions_of = self.revisions.index(lambda item: controller_uid(item.metadata))
 
     def now(self) -> datetime:
         return datetime.fromtimestamp(self.clock.time(), UTC)
