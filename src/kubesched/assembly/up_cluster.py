@@ -9,6 +9,8 @@ until its input ends: whoever started it is gone then, however that came.
 from __future__ import annotations
 
 import asyncio
+import copy
+import errno
 import gc
 import os
 import signal
@@ -40,7 +42,17 @@ from kubesched.telemetry.logging import adopt_library_logs, log
 Json = dict[str, Any]
 
 DEMOS: Final = "kubesched.cluster.demos"
-ADDRESS_IN_USE: Final = 98
+STANDARD_CLASS: Final[Json] = {
+    "apiVersion": "storage.k8s.io/v1",
+    "kind": "StorageClass",
+    "metadata": {
+        "name": "standard",
+        "annotations": {"storageclass.kubernetes.io/is-default-class": "true"},
+    },
+    "provisioner": "kubesched.io/simulated",
+    "reclaimPolicy": "Delete",
+    "volumeBindingMode": "WaitForFirstConsumer",
+}
 
 
 class ClusterOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -85,7 +97,7 @@ class EmbeddedCluster:
         try:
             await self.server.start()
         except OSError as error:
-            if error.errno != ADDRESS_IN_USE:
+            if error.errno != errno.EADDRINUSE:
                 raise
             problem = f"port {self._options.port} is taken: choose another one with --port, or 0 for any free one"
             raise ConfigurationError([problem]) from error
@@ -114,6 +126,7 @@ class EmbeddedCluster:
 
     def _manifests(self) -> Iterable[tuple[str, Json]]:
         options = self._options
+        yield "the default storage class", copy.deepcopy(STANDARD_CLASS)
         if options.nodes_from:
             yield from _only_nodes(read_manifests(Path(options.nodes_from)))
         else:

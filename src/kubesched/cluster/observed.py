@@ -21,7 +21,7 @@ class HasMetadata(Protocol):
     def metadata(self) -> ObjectMeta: ...
 
 
-T = TypeVar("T", bound=HasMetadata)
+T = TypeVar("T")
 Key = tuple[str, str]
 Listener = Callable[[T | None, T | None], None]
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
-from kubesched.objects import ObjectMeta, Taint, Toleration
+from kubesched.objects import ObjectMeta, OwnerReference, Taint, Toleration
 from kubesched.objects.base import KubeStruct
 
 Json = dict[str, Any]
@@ -30,8 +30,13 @@ class PodSpecView(KubeStruct):
     tolerations: tuple[Toleration, ...] = ()
 
 
+class ContainerStatusView(KubeStruct):
+    restart_count: int = 0
+
+
 class PodStatusView(KubeStruct):
     phase: str = ""
+    container_statuses: tuple[ContainerStatusView, ...] = ()
     conditions: tuple[ConditionView, ...] = ()
 
 
@@ -105,10 +110,19 @@ class RevisionView(KubeStruct):
     revision: int = 0
 
 
+class IdentityView(KubeStruct):
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    owner_references: tuple[OwnerReference, ...] = ()
+    finalizers: tuple[str, ...] = ()
+    deletion_timestamp: datetime | None = None
+
+
 class OwnedView(KubeStruct):
     """Any object, for those who only ask whom it belongs to."""
 
-    metadata: ObjectMeta = ObjectMeta()
+    metadata: IdentityView = IdentityView()
 
 
 def controller_uid(metadata: ObjectMeta) -> str:

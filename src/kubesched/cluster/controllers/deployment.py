@@ -13,7 +13,7 @@ from kubesched.cluster.controllers.deployment_status import NO_DEADLINE, begin_r
 from kubesched.cluster.controllers.pod_making import template_hash
 from kubesched.cluster.controllers.world import World
 from kubesched.cluster.local_events import EventWriter
-from kubesched.cluster.views import WorkloadView, controller_uid, owner_reference
+from kubesched.cluster.views import WorkloadView, owner_reference
 
 Json = dict[str, Any]
 
@@ -33,9 +33,7 @@ class DeploymentController:
         self._events = EventWriter(world.api, "deployment-controller")
         self._resource = world.deployments.resource
         self._sets = world.replica_sets.resource
-        self._by_uid = world.deployments.index(lambda item: item.metadata.uid)
-        world.deployments.listen(self._deployment_changed)
-        world.replica_sets.listen(self._set_changed)
+        world.wake(NAME, world.deployments, world.replica_sets)
 
     def reconcile(self, namespace: str, name: str) -> None:
         deployment = self._world.deployments.get(name, namespace)
@@ -187,19 +185,6 @@ class DeploymentController:
         deadline = deployment.spec.get("progressDeadlineSeconds", NO_DEADLINE)
         if deadline != NO_DEADLINE and not is_complete(deployment, deployment.status):
             self._world.enqueue(NAME, deployment.metadata, after=deadline + 1.0)
-
-    def _deployment_changed(self, old: WorkloadView | None, new: WorkloadView | None) -> None:
-        if new is not None and (old is None or old.spec != new.spec or old.metadata != new.metadata):
-            self._world.enqueue(NAME, new.metadata)
-
-    def _set_changed(self, old: WorkloadView | None, new: WorkloadView | None) -> None:
-        for item in (old, new):
-            if item is not None:
-                for owner in self._by_uid[controller_uid(item.metadata)]:
-                    self._world.enqueue(NAME, owner.metadata)
-        if new is not None and old is None and not controller_uid(new.metadata):
-            for candidate in self._world.deployments.in_namespace(new.metadata.namespace):
-                self._world.enqueue(NAME, candidate.metadata)
 
 
 def _strategy(deployment: WorkloadView) -> Json:

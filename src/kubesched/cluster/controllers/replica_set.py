@@ -10,7 +10,7 @@ from kubesched.cluster.controllers.claiming import claim
 from kubesched.cluster.controllers.pod_making import pod_from
 from kubesched.cluster.controllers.world import World
 from kubesched.cluster.local_events import EventWriter
-from kubesched.cluster.views import PodView, WorkloadView, controller_uid
+from kubesched.cluster.views import PodView, WorkloadView
 from kubesched.errors import RequestRefusedError
 
 Json = dict[str, Any]
@@ -27,9 +27,7 @@ class ReplicaSetController:
         self._events = EventWriter(world.api, "replicaset-controller")
         self._resource = world.replica_sets.resource
         self._pods = world.pods.resource
-        self._by_uid = world.replica_sets.index(lambda item: item.metadata.uid)
-        world.replica_sets.listen(self._set_changed)
-        world.pods.listen(self._pod_changed)
+        world.wake(NAME, world.replica_sets, world.pods)
 
     def reconcile(self, namespace: str, name: str) -> None:
         replica_set = self._world.replica_sets.get(name, namespace)
@@ -108,19 +106,6 @@ class ReplicaSetController:
                 conditions.put(status, failed | {"message": failure.message}, self._world.timestamp())
 
         self._world.set_status(self._resource, replica_set.metadata, change)
-
-    def _set_changed(self, old: WorkloadView | None, new: WorkloadView | None) -> None:
-        if new is not None and (old is None or old.spec != new.spec or old.metadata != new.metadata):
-            self._world.enqueue(NAME, new.metadata)
-
-    def _pod_changed(self, old: PodView | None, new: PodView | None) -> None:
-        for pod in (old, new):
-            if pod is not None and (uid := controller_uid(pod.metadata)):
-                for owner in self._by_uid[uid]:
-                    self._world.enqueue(NAME, owner.metadata)
-        if new is not None and old is None and not controller_uid(new.metadata) and new.metadata.labels:
-            for candidate in self._world.replica_sets.in_namespace(new.metadata.namespace):
-                self._world.enqueue(NAME, candidate.metadata)
 
 
 def is_available(pod: PodView, settle_seconds: int, now: datetime) -> bool:

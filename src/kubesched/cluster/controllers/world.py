@@ -6,6 +6,8 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, Generic, TypeVar
 
+import msgspec
+
 from kubesched.clock import Clock
 from kubesched.cluster.apiserver.api import Api
 from kubesched.cluster.apiserver.options import DeleteOptions
@@ -68,6 +70,26 @@ class World:
         else:
             self.queue.add(key)
 
+    def wake(self, controller: str, owners: Observed[WorkloadView], dependents: Observed[T]) -> None:
+        """Enqueue an owner when its wishes change, when something of its own does, and when an orphan could be its."""
+        by_uid = owners.index(lambda item: item.metadata.uid)
+
+        def owner_changed(old: WorkloadView | None, new: WorkloadView | None) -> None:
+            if new is not None and (old is None or old.spec != new.spec or _differ(old.metadata, new.metadata)):
+                self.enqueue(controller, new.metadata)
+
+        def dependent_changed(old: T | None, new: T | None) -> None:
+            for item in (old, new):
+                if item is not None:
+                    for owner in by_uid[controller_uid(item.metadata)]:
+                        self.enqueue(controller, owner.metadata)
+            if new is not None and old is None and not controller_uid(new.metadata) and new.metadata.labels:
+                for owner in owners.in_namespace(new.metadata.namespace):
+                    self.enqueue(controller, owner.metadata)
+
+        owners.listen(owner_changed)
+        dependents.listen(dependent_changed)
+
     def set_status(self, resource: Resource, metadata: ObjectMeta, change: Callable[[Json], None]) -> None:
         """Change an object's status in place; nothing is written if nothing changes."""
         self._replace(resource, metadata, lambda value: change(value.setdefault("status", {})))
@@ -100,3 +122,8 @@ class World:
         if value["metadata"]["uid"] == metadata.uid:
             change(value)
             self.api.writer.replace(resource, found, old, value)
+
+
+def _differ(old: ObjectMeta, new: ObjectMeta) -> bool:
+    """Whether more than the version is different: a status of our own must not wake us."""
+    return msgspec.structs.replace(old, resource_version=new.resource_version) != new

@@ -186,20 +186,28 @@ class Fleet:
     def _start(self, metadata: ObjectMeta, pod: Json, node: SimulatedNode) -> None:
         if _is_over(pod):
             return
-        if missing := node.missing(pod_status.images(pod)):
-            self._nodes.add_images(node, missing)
+        pulled = node.missing(pod_status.images(pod))
+        if pulled:
+            self._nodes.add_images(node, pulled)
         probe = pod_status.readiness_delay(pod)
         ip = (pod.get("status") or {}).get("podIP") or node.next_ip()
         pod_status.running(pod, pod_ip=ip, now=self._now(), ready=probe is None)
         self._store(pod)
-        for container in pod["spec"]["containers"]:
-            path, name, image = f"spec.containers{{{container['name']}}}", container["name"], container["image"]
-            about = {"host": node.name, "field_path": path}
-            self._events.normal("Pod", metadata, "Pulled", f'Container image "{image}" is present on machine', **about)
-            self._events.normal("Pod", metadata, "Started", f"Started container {name}", **about)
+        self._tell_start(metadata, pod, node, pulled)
         if probe is not None:
             self._later(probe + self._varied(self._timings.ready_after), metadata, self._make_ready)
         self._plan_end(metadata, pod)
+
+    def _tell_start(self, metadata: ObjectMeta, pod: Json, node: SimulatedNode, pulled: dict[str, int]) -> None:
+        for container in pod["spec"]["containers"]:
+            name, image = container["name"], container["image"]
+            about = {"host": node.name, "field_path": f"spec.containers{{{name}}}"}
+            note = f'Container image "{image}" already present on machine'
+            if image in pulled:
+                note = f'Successfully pulled image "{image}". Image size: {pulled[image]} bytes.'
+            self._events.normal("Pod", metadata, "Pulled", note, **about)
+            self._events.normal("Pod", metadata, "Created", "Container created", **about)
+            self._events.normal("Pod", metadata, "Started", "Container started", **about)
 
     def _resume(self, metadata: ObjectMeta, pod: Json, node: SimulatedNode) -> None:
         """A pod that ran before this process began: its clock starts anew."""
