@@ -44,9 +44,7 @@ class VolumeClaim(NamedTuple):
 class PodTemplate:
     """One distinct scheduling-relevant spec. Compare and hash by identity: `PodTemplates` interns them."""
 
-    def __init__(
-        self, exemplar: Pod, resources: Interner[str], features: ResourceFeatures, wanted_node: str = ""
-    ) -> None:
+    def __init__(self, exemplar: Pod, known: PodTemplates, wanted_node: str = "") -> None:
         self.exemplar = exemplar
         """A pod with this template. Only what the template's key covers may be read from it."""
         self.namespace = exemplar.metadata.namespace
@@ -55,12 +53,14 @@ class PodTemplate:
         self.priority = exemplar.priority
         self.wanted_node = wanted_node
         """The node that a pending pod asks for by name; empty for placed pods."""
-        usage = scheduled_usage(exemplar, features)
+        usage = scheduled_usage(exemplar, known.features)
         self.requests: Mapping[str, int] = usage.requests
         self.request_vector: tuple[tuple[int, int], ...] = tuple(
-            (resources.id_of(name), amount) for name, amount in usage.requests.items() if amount
+            (known.resources.id_of(name), amount) for name, amount in usage.requests.items() if amount
         )
         self.nonzero_cpu, self.nonzero_memory = usage.non_zero_cpu, usage.non_zero_memory
+        self.size = 1 + known.sizes.id_of((self.request_vector, self.nonzero_cpu, self.nonzero_memory))
+        """A positive number, equal for templates that take the same of a node's resources."""
 
     def __repr__(self) -> str:
         return f"PodTemplate(like {self.exemplar.key})"
@@ -177,8 +177,9 @@ class PodTemplates:
     """Interns templates: equal specs give the same object for as long as somebody holds it."""
 
     def __init__(self, resources: Interner[str], features: ResourceFeatures = DEFAULT_FEATURES) -> None:
-        self._resources = resources
+        self.resources = resources
         self.features = features
+        self.sizes: Interner[tuple[object, ...]] = Interner()
         self._known: weakref.WeakValueDictionary[bytes, PodTemplate] = weakref.WeakValueDictionary()
 
     def __len__(self) -> int:
@@ -189,8 +190,48 @@ class PodTemplates:
         key = _ENCODER.encode(_identity(pod, wanted_node))
         template = self._known.get(key)
         if template is None:
-            template = self._known[key] = PodTemplate(pod, self._resources, self.features, wanted_node)
+            template = self._known[key] = PodTemplate(pod, self, wanted_node)
         return PodInfo(pod, template)
+
+    def renewed(self, known: PodInfo, pod: Pod) -> PodInfo:
+        """As `info`, for a newer version of a known pod: cheaper if nothing that matters has changed."""
+        if known.template.wanted_node or _parts(known.pod) != _parts(pod):
+            return self.info(pod)
+        return PodInfo(pod, known.template)
+
+
+def _parts(pod: Pod) -> tuple[object, ...]:
+    """What the identity of a pod is made from; equal parts are mostly the same objects, so comparing them is cheap."""
+    metadata, spec, status = pod.metadata, pod.spec, pod.status
+    return (
+        metadata.uid,
+        metadata.labels,
+        metadata.owner_references,
+        spec.node_selector,
+        spec.containers,
+        spec.init_containers,
+        spec.resources,
+        spec.overhead,
+        spec.affinity,
+        spec.tolerations,
+        spec.topology_spread_constraints,
+        spec.volumes,
+        spec.resource_claims,
+        spec.scheduling_group,
+        spec.priority,
+        spec.preemption_policy,
+        spec.scheduler_name,
+        spec.host_network,
+        spec.host_users,
+        spec.restart_policy,
+        status.resource_claim_statuses,
+        status.extended_resource_claim_status,
+        status.container_statuses,
+        status.init_container_statuses,
+        status.resources,
+        status.allocated_resources,
+        status.conditions if status.container_statuses or status.resources else None,
+    )
 
 
 def _identity(pod: Pod, wanted_node: str) -> tuple[object, ...]:
