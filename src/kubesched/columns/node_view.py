@@ -94,6 +94,14 @@ class NodeView:
         found = np.flatnonzero(self.rows == row)
         return int(found[0]) if len(found) else None
 
+    def positions_of(self, rows: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+        """Where rows of the table are in this view; ABSENT for those that are not."""
+        if isinstance(self.rows, slice):
+            return rows
+        positions = np.full(len(self.table), ABSENT, dtype=np.intp)
+        positions[self.rows] = np.arange(self._length)
+        return positions[rows]
+
     def node(self, position: int) -> Node | None:
         row = position if isinstance(self.rows, slice) else int(self.rows[position])
         return self.table.nodes[row]

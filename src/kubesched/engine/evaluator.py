@@ -7,14 +7,14 @@ ranking.best()         ->  a node
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Sequence
 from random import Random
 from typing import Final
 
 import numpy as np
 
-from kubesched.columns import Booleans, Cluster, NodeView, PodInfo, PodTemplate, WhatIf
+from kubesched.columns import ABSENT, Booleans, Cluster, NodeView, PodInfo, PodTemplate, WhatIf
 from kubesched.engine.fit import Fit, PluginVerdict, Ranking
 from kubesched.engine.kept import Kept
 from kubesched.engine.kept_scores import Scores
@@ -75,6 +75,25 @@ class Evaluator:
         supposed = nominated if nodes.what_if is None else nodes.what_if | nominated
         return fits & self._passes(plugins, state, pod, nodes.supposing(supposed))
 
+    def reasons_with_nominated(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Counter[str]:
+        """Why nodes of a view fail the question of `fits_with_nominated`: each reason with its number of nodes.
+
+        The pass with nominated pods comes first, and the first plugin that rejects a node speaks for it
+        (RunFilterPluginsWithNominatedPods).
+        """
+        plugins = [plugin for plugin in self._lineup.filters if plugin.name not in state.skipped_filters]
+        open_nodes, reasons = nodes.exists, Counter[str]()
+        nominated = self._nominated(pod, nodes)
+        worlds = [nodes]
+        if nominated is not None:
+            worlds.insert(0, nodes.supposing(nominated if nodes.what_if is None else nodes.what_if | nominated))
+        for world in worlds:
+            for plugin in plugins:
+                verdict = ask_filter(plugin, state, pod, world)
+                reasons += verdict.at(np.flatnonzero(open_nodes)).histogram()
+                open_nodes = open_nodes & verdict.fitting
+        return reasons
+
     def forget(self) -> None:
         """Drop all kept answers."""
         self._kept.clear()
@@ -126,15 +145,19 @@ class Evaluator:
 
     def _nominated(self, pod: PodInfo, nodes: NodeView) -> WhatIf | None:
         """The nominated pods that a pod must yield to, as additions to the rows of a view."""
-        added: list[tuple[int, PodInfo]] = []
-        for name in self._nominator.node_names():
-            position = nodes.position_of(name)
-            if position is not None:
-                added += [
-                    (position, other)
-                    for other in self._nominator.on_node(name)
-                    if other.priority >= pod.priority and other.uid != pod.uid
-                ]
+        names = self._nominator.node_names()
+        if not names:
+            return None
+        row_of = self._cluster.nodes.row_of
+        known = [(name, row) for name in names if (row := row_of.get(name)) is not None]
+        positions = nodes.positions_of(np.array([row for _, row in known], dtype=np.intp)).tolist()
+        added = [
+            (position, other)
+            for (name, _), position in zip(known, positions, strict=True)
+            if position != ABSENT
+            for other in self._nominator.on_node(name)
+            if other.priority >= pod.priority and other.uid != pod.uid
+        ]
         return WhatIf.added(added) if added else None
 
     @staticmethod

@@ -7,6 +7,7 @@ from typing import Final
 
 from kubesched.framework import PluginFactory
 from kubesched.plugins.default_binder import DefaultBinder
+from kubesched.plugins.default_preemption import DefaultPreemption
 from kubesched.plugins.image_locality import ImageLocality
 from kubesched.plugins.inter_pod_affinity import InterPodAffinity
 from kubesched.plugins.node_affinity import NodeAffinity
@@ -42,6 +43,7 @@ IN_TREE: Final[Mapping[str, PluginFactory]] = {
     "ImageLocality": ImageLocality,
     "PodTopologySpread": PodTopologySpread,
     "InterPodAffinity": InterPodAffinity,
+    "DefaultPreemption": DefaultPreemption,
     "DefaultBinder": DefaultBinder,
     "NodeDeclaredFeatures": NodeDeclaredFeatures,
 }

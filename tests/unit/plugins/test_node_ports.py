@@ -2,11 +2,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kubesched.framework import Code, CycleState, Hint
+from kubesched.columns import NodeView, WhatIf
+from kubesched.columns.pod_template import HostPort
+from kubesched.framework import Code, CycleState, Hint, NodeInfo
 from kubesched.objects import Pod
 from kubesched.plugins.node_ports import NodePorts
 from kubesched.testing import make_node, make_pod
@@ -92,22 +95,49 @@ PORTS = st.tuples(
 
 @settings(max_examples=60)
 @given(
-    placed=st.lists(st.tuples(st.lists(PORTS, max_size=2), st.integers(0, 3)), max_size=6),
+    placed=st.lists(st.tuples(st.lists(PORTS, max_size=2), st.integers(0, 3), st.sampled_from([0, 9])), max_size=6),
     wanted=st.lists(PORTS, min_size=1, max_size=2),
 )
 def test_agrees_with_the_plain_rule(placed: list[Any], wanted: list[Any], worlds: Any) -> None:
     """Over any view, with pods added or gone, the filter says what the rule says about each node."""
     handle = FakeHandle().load(*(make_node(f"n{k}") for k in range(4)))
-    handle.load(*(pod_with(f"p{k}", *ports, node=f"n{n}") for k, (ports, n) in enumerate(placed)))
-    pod = pod_with("p", *wanted)
+    for k, (ports, n, priority) in enumerate(placed):
+        is_first = n not in [other for _, other, _ in placed[:k]]  # the one that some of the views suppose gone
+        handle.load(pod_with(f"p{k}", *ports, node=f"n{n}", priority=0 if is_first else priority))
+    pod = pod_with("p", *wanted, priority=5)
     plugin, info = NodePorts(None, handle), handle.cluster.templates.info(pod)
-    for view, infos in worlds(handle.cluster, pod_with("added", *wanted)):
+    for view, infos in worlds(handle.cluster, pod_with("added", *wanted, priority=5)):
         fitting = plugin.filter_nodes(CycleState(info), info.template, view).fitting
         for position, node in infos:
+            gone = _freed(handle, view, position, node)
             conflicts = [
                 (mine, theirs)
                 for mine in info.template.host_ports
-                for theirs in node.used_ports
+                for other in node.pod_infos
+                for theirs in (other.template.host_ports - gone if other.priority > 5 else other.template.host_ports)
                 if mine[1:] == theirs[1:] and (mine[0] == theirs[0] or "0.0.0.0" in (mine[0], theirs[0]))
             ]
             assert fitting[position] == (not conflicts)
+
+
+def _freed(handle: FakeHandle, view: NodeView, position: int, node: NodeInfo) -> set[HostPort]:
+    """The ports of pods that are supposed to be gone: free, even if a pod that cannot be evicted holds them too."""
+    left = {info.uid for info in node.pod_infos}
+    placed = handle.cluster.pods.on_node(int(view.row_ids()[position]))
+    return {port for info in placed if info.uid not in left for port in info.template.host_ports}
+
+
+def test_two_pods_with_the_same_port() -> None:
+    """Evicting one of two pods that hold the same port frees it, as kube-scheduler sees it; sparing it does not."""
+    handle = FakeHandle().load(make_node("n"))
+    handle.load(pod_with("kept", ("", "TCP", 80), node="n", priority=10))
+    handle.load(pod_with("evicted", ("", "TCP", 80), node="n"), pod_with("spared", ("", "TCP", 80), node="n"))
+    cluster, plugin = handle.cluster, NodePorts(None, handle)
+    info = cluster.templates.info(pod_with("p", ("", "TCP", 80), priority=5))
+    fitting = []
+    for gone in ([1, 2], [1], []):
+        what_if = WhatIf.removed(cluster.pods, np.array(gone, dtype=np.intp), np.zeros(len(gone), dtype=np.intp))
+        fitting += plugin.filter_nodes(
+            CycleState(info), info.template, cluster.view().supposing(what_if)
+        ).fitting.tolist()
+    assert fitting == [True, False, False]

@@ -92,13 +92,14 @@ class AttachedVolumes:
             return {}
         rows = nodes.row_ids()
         changed: dict[int, AttachedHere] = {}
-        for position, sign, pod in zip(what_if.positions.tolist(), what_if.signs.tolist(), what_if.pods, strict=True):
-            if not pod.template.spec.volumes:
-                continue
+        has_volumes = np.array([bool(t and t.spec.volumes) for t in what_if.templates], dtype=np.bool_)
+        for k in np.flatnonzero(has_volumes[what_if.template_ids]).tolist():
+            position, template = int(what_if.positions[k]), what_if.templates[what_if.template_ids[k]]
+            assert template is not None
             if position not in changed:
                 here = self._on_row.get(int(rows[position]), _NOTHING)
                 changed[position] = AttachedHere(dict(here.users), dict(here.drivers), here.attachments)
-            changed[position].change(self._lookup.volumes_of(pod.template).volumes, sign)
+            changed[position].change(self._lookup.volumes_of(template).volumes, int(what_if.signs[k]))
         for here in changed.values():
             here.count()
         return changed
