@@ -11,9 +11,9 @@ from kubesched.columns import Integers
 from kubesched.objects import AllocationResult, ResourceClaim
 from kubesched.objects.node_selectors import NodeMatcher
 from kubesched.plugins.dynamic_resources.claims import PodClaims
+from kubesched.plugins.dynamic_resources.draft import Pick
 from kubesched.plugins.dynamic_resources.extended_resources import NodeVariant
 from kubesched.plugins.dynamic_resources.requests import Alternative, ClaimPlan
-from kubesched.plugins.dynamic_resources.search import Pick
 
 _LIST_SIZE = 8
 """FirstAvailableDeviceRequestMaxSize: the first entry of a prioritised list is worth this much."""
