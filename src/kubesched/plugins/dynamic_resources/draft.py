@@ -28,6 +28,11 @@ class Pick:
     position: DevicePosition
     consumed: dict[str, Quantity] | None = None
 
+    def content(self) -> object:
+        """Equal for picks of the same position for the same request."""
+        consumed = tuple(self.consumed.items()) if self.consumed is not None else None
+        return self.alternative.reference, self.position, consumed
+
 
 class Draft:
     """`take` and its undo are called like brackets: the last device taken is the first to be given back."""
