@@ -1,1 +1,25 @@
-"""kubesched: kube-scheduler in Python."""
+"""kubesched: kube-scheduler in Python.
+
+The names below are the library: build a small cluster from objects or YAML, place pods, and ask why.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kubesched.assembly.explain import Explanation
+    from kubesched.assembly.simulation import Simulation
+
+__version__ = "0.1.0"
+__all__ = ["Explanation", "Simulation", "__version__"]
+
+_HOMES = {"Explanation": "kubesched.assembly.explain", "Simulation": "kubesched.assembly.simulation"}
+
+
+def __getattr__(name: str) -> Any:
+    """Import on first use: the command line must start fast."""
+    if name not in _HOMES:
+        raise AttributeError(f"module kubesched has no attribute {name}")
+    return getattr(import_module(_HOMES[name]), name)

@@ -5,9 +5,11 @@
     ├── ConfigurationError      the configuration, a flag or a kubeconfig is wrong; carries every problem found
     ├── IllegalTransitionError  a state machine (cache, queue) was asked for a step that its state does not allow
     ├── PluginError             a plugin raised, or answered with the wrong type or shape
+    ├── RequestRefusedError     the embedded API server refuses a request; carries the Status that it answers with
     └── ClientError             talking to an API server failed
         ├── ApiStatusError      the server answered with a Status other than success
-        └── TransportError      no answer: connection, TLS, time-out
+        ├── TransportError      no answer: connection, TLS, time-out
+        └── ExtenderError       an HTTP extender failed, or answered what makes no sense
 
 An error carries its facts as attributes and says them in one line. "Does not fit" is not an error: it is a value
 (`kubesched.framework.Status`).
@@ -16,6 +18,7 @@ An error carries its facts as attributes and says them in one line. "Does not fi
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 
 class KubeschedError(Exception):
@@ -62,6 +65,24 @@ class PluginError(KubeschedError):
         super().__init__(f"plugin {plugin} at {extension_point}: {problem}")
 
 
+class RequestRefusedError(KubeschedError):
+    """The embedded API server refuses a request. `details` is the `details` of the Status that it answers with."""
+
+    def __init__(
+        self,
+        code: int,
+        reason: str,
+        message: str,
+        *,
+        details: dict[str, Any] | None = None,
+    ) -> None:
+        self.code = code
+        self.reason = reason
+        self.message = message
+        self.details = details or {}
+        super().__init__(f"{code} {reason}: {message}")
+
+
 class ClientError(KubeschedError):
     """Talking to an API server failed."""
 
@@ -90,4 +111,20 @@ class ApiStatusError(ClientError):
 
 
 class TransportError(ClientError):
-    """No answer from the server: connection refused or broken, TLS, or a time-out."""
+    """No answer from the server: connection refused or broken, TLS, or a time-out.
+
+    `request_sent` is False when the server surely saw nothing of the request: then even a create may be tried again.
+    """
+
+    def __init__(self, message: str, *, request_sent: bool = True, timed_out: bool = False) -> None:
+        self.request_sent = request_sent
+        self.timed_out = timed_out
+        super().__init__(message)
+
+
+class ExtenderError(ClientError):
+    """An HTTP extender failed, or answered what makes no sense; `extender` is its URL."""
+
+    def __init__(self, message: str, *, extender: str) -> None:
+        self.extender = extender
+        super().__init__(message)

@@ -11,7 +11,14 @@ from kubesched.columns import Cluster
 from kubesched.config import FeatureGates, KubeSchedulerConfiguration
 from kubesched.engine import Evaluator, Lineup
 from kubesched.errors import ConfigurationError
-from kubesched.framework import ApiWriter, EventRecorder, ObjectStores, PluginFactory
+from kubesched.framework import (
+    ApiWriter,
+    EventRecorder,
+    ObjectStores,
+    PluginFactory,
+    PreemptionObserver,
+    SilentPreemption,
+)
 from kubesched.objects import Pod
 from kubesched.objects.pod_resources import ResourceFeatures
 from kubesched.plugins.registry import IN_TREE
@@ -45,6 +52,7 @@ class Outside:
     attempts: AttemptObserver | None = None
     queue: QueueObserver = SILENT
     calls: PluginObserver | None = None
+    preemption: PreemptionObserver | None = None
     assumed_ttl: float | None = None
     max_unschedulable: float = 300.0
 
@@ -78,6 +86,7 @@ def build_scheduler(config: KubeSchedulerConfiguration, gates: FeatureGates, out
         recorder=outside.recorder,
         nominator=nominator,
         extenders=outside.extenders,
+        preemption_observer=outside.preemption or SilentPreemption(),
     )
     profiles = _profiles(config, surroundings, outside)
     queue = SchedulingQueue(
@@ -91,6 +100,7 @@ def build_scheduler(config: KubeSchedulerConfiguration, gates: FeatureGates, out
     )
     surroundings.activate = queue.activate
     tasks, attempts = BackgroundTasks(), outside.attempts or SilentAttempts()
+    surroundings.start_task = tasks.start
     failure = FailureHandler(queue, objects, cluster.templates.info, tasks.start, outside.clock, attempts)
     chain, sampler = ExtenderChain(outside.extenders), Sampler(cache, config.percentage_of_nodes_to_score)
     evaluators = {name: _evaluator(profile, cluster, nominator, outside.random) for name, profile in profiles.items()}
@@ -165,7 +175,7 @@ def _evaluator(profile: Profile, cluster: Cluster, nominator: PodNominator, rand
         scores=[(plugin, profile.score_weights[plugin.name]) for plugin in profile.scores],
     )
     evaluator = Evaluator(lineup, cluster, nominator, random)
-    profile.handle.filter_function = evaluator.fits_with_nominated
+    profile.handle.engine = evaluator
     return evaluator
 
 

@@ -120,9 +120,8 @@ async def _sequence(case: Mapping[str, Any]) -> dict[str, Any]:
         pod = convert(data, Pod)
         explanation = await explain(assembled, pod)
         best = list(explanation.best_nodes)
-        step: dict[str, Any] = {"pod": pod.key, "node": best[0] if best else None}
+        step: dict[str, Any] = {"pod": pod.key, "node": best[0] if best else None, "bestNodes": best}
         if best:
-            step["bestNodes"] = best
             step["totals"] = {name: score.total for name, score in explanation.scores.items()}
             await _place(assembled, pod, best[0])
         else:
@@ -205,5 +204,8 @@ def _differences(path: str, expected: Any, actual: Any) -> Iterator[Difference]:
                 yield Difference(inner, expected.get(key), actual.get(key))
             else:
                 yield from _differences(inner, expected[key], actual[key])
+    elif isinstance(expected, list) and isinstance(actual, list) and len(expected) == len(actual):
+        for position, (wanted, got) in enumerate(zip(expected, actual, strict=True)):
+            yield from _differences(f"{path}[{position}]", wanted, got)
     elif expected != actual:
         yield Difference(path, expected, actual)

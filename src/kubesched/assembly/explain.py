@@ -16,7 +16,7 @@ from kubesched.assembly.build import Assembled
 from kubesched.columns import PodInfo
 from kubesched.engine import Evaluator, Fit
 from kubesched.errors import ConfigurationError, KubeschedError
-from kubesched.framework import Code, Diagnosis, PostFilterPlugin, Status
+from kubesched.framework import Code, Diagnosis, PostFilterPlugin, Status, Victims
 from kubesched.framework.cycle_state import CycleState
 from kubesched.objects import Pod
 from kubesched.runtime.profile import Profile
@@ -73,8 +73,8 @@ class ExplainsPreemption(Protocol):
 
     def dry_run(
         self, state: CycleState, pod: PodInfo, diagnosis: Diagnosis
-    ) -> tuple[Sequence[CandidateView], Sequence[CandidateView]]:
-        """(all candidates, those that are equally good in the end)."""
+    ) -> tuple[Mapping[str, Victims], Mapping[str, Victims]]:
+        """Victims by node name: (of all candidates, of those that are equally good in the end)."""
         ...
 
 
@@ -142,13 +142,9 @@ async def _infeasible(assembled: Assembled, profile: Profile, fit: Fit) -> Expla
 def _filters(assembled: Assembled, fit: Fit) -> dict[str, Status]:
     """Every node's status; those that were not looked at have the one that stands for them."""
     statuses = fit.diagnosis().statuses
-    fitting = set(fit.names())
-    return {
-        node.metadata.name: Status()
-        if node.metadata.name in fitting
-        else statuses.get(node.metadata.name, statuses.absent)
-        for _, node in assembled.cache.cluster.nodes.existing()
-    }
+    fitting = dict.fromkeys(fit.names(), Status())
+    names = (node.metadata.name for _, node in assembled.cache.cluster.nodes.existing())
+    return {name: fitting.get(name) or statuses.get(name, statuses.absent) for name in names}
 
 
 async def _preemption(profile: Profile, fit: Fit, diagnosis: Diagnosis) -> PreemptionView:
@@ -157,7 +153,7 @@ async def _preemption(profile: Profile, fit: Fit, diagnosis: Diagnosis) -> Preem
     reasons: list[str] = []
     for plugin in profile.post_filters:
         if isinstance(plugin, ExplainsPreemption):
-            candidates, acceptable = plugin.dry_run(fit.state, fit.pod, diagnosis)
+            candidates, acceptable = map(_views, plugin.dry_run(fit.state, fit.pod, diagnosis))
             if acceptable:
                 nominated = min(candidate.node for candidate in acceptable)
                 return PreemptionView(Status(), nominated, tuple(acceptable), tuple(candidates))
@@ -166,6 +162,13 @@ async def _preemption(profile: Profile, fit: Fit, diagnosis: Diagnosis) -> Preem
             return PreemptionView(status, None, (), ())
         reasons += status.reasons
     return PreemptionView(Status(Code.UNSCHEDULABLE, tuple(reasons)), None, tuple(acceptable), tuple(candidates))
+
+
+def _views(candidates: Mapping[str, Victims]) -> Sequence[CandidateView]:
+    return [
+        CandidateView(node, tuple(pod.key for pod in victims.pods), victims.pdb_violations)
+        for node, victims in candidates.items()
+    ]
 
 
 async def _post_filter_status(plugin: PostFilterPlugin, fit: Fit, diagnosis: Diagnosis) -> Status:

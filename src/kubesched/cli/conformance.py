@@ -28,7 +28,8 @@ def conformance(
     """Decide every recorded case and print, per area, how many match; exit code 1 on any difference."""
     console = Console(highlight=False)
     cases = [(area, case) for path in paths for area, found in recordings(path) for case in found]
-    results = [asyncio.run(run_case(area, case)) for area, case in track(cases, "Deciding", Console(stderr=True))]
+    progress = track(cases, "Deciding", console=Console(stderr=True))
+    results = [asyncio.run(run_case(area, case)) for area, case in progress]
     console.print(_summary(results))
     differing = [result for result in results if not result.matches]
     for result in differing[:show]:

@@ -12,7 +12,7 @@ Data only, no policy: nothing here knows a plugin, a queue or an API server. The
 
 from kubesched.columns.affinity_terms import AffinityTerm, CarriedTerm, TermKind
 from kubesched.columns.cluster import Cluster
-from kubesched.columns.journal import Journal
+from kubesched.columns.journal import Journal, JournalReader
 from kubesched.columns.label_column import LabelColumn
 from kubesched.columns.node_table import NodeTable
 from kubesched.columns.node_view import NodeView
@@ -20,7 +20,7 @@ from kubesched.columns.pod_counts import PodCount, PodCounts
 from kubesched.columns.pod_table import PodTable
 from kubesched.columns.pod_template import PodInfo, PodTemplate, PodTemplates
 from kubesched.columns.terms_in_use import TermsInUse
-from kubesched.columns.types import ABSENT, Booleans, Counts, Ids, Integers, Rows
+from kubesched.columns.types import ABSENT, Booleans, Counts, Ids, Integers, Positions, Rows
 from kubesched.columns.what_if import WhatIf
 
 __all__ = [
@@ -33,6 +33,7 @@ __all__ = [
     "Ids",
     "Integers",
     "Journal",
+    "JournalReader",
     "LabelColumn",
     "NodeTable",
     "NodeView",
@@ -42,6 +43,7 @@ __all__ = [
     "PodTable",
     "PodTemplate",
     "PodTemplates",
+    "Positions",
     "Rows",
     "TermKind",
     "TermsInUse",

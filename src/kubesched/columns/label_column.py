@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from kubesched.columns.types import ABSENT, Booleans, Ids, Integers, Rows, grown
+from kubesched.columns.types import ABSENT, Booleans, Ids, Integers, Positions, Rows, grown
 
 _NOT_AN_INTEGER = np.iinfo(np.int64).min
 
@@ -17,28 +17,37 @@ class LabelColumn:
     `version` changes with any entry: what was derived from the column (domain sums) is stale then.
     """
 
-    __slots__ = ("_id_of", "_integers", "ids", "key", "values", "version")
+    __slots__ = ("_domains", "_id_of", "_integers", "ids", "key", "values", "version")
 
     def __init__(self, key: str, capacity: int) -> None:
         self.key = key
         self.ids: Ids = np.full(capacity, ABSENT, dtype=np.int32)
         self.values: list[str] = []
         self.version = 0
+        self._domains: Positions | None = None
         self._id_of: dict[str, int] = {}
         self._integers: Integers = np.empty(0, dtype=np.int64)
 
+    @property
+    def domains(self) -> Positions:
+        """`ids`, ready to be used as an index (NumPy is three times as fast with its own index type)."""
+        if self._domains is None:
+            self._domains = self.ids.astype(np.intp)
+        return self._domains
+
     def grow(self, capacity: int) -> None:
         self.ids = grown(self.ids, capacity, ABSENT)
+        self._domains = None
 
     def set(self, row: int, value: str | None) -> None:
-        if value is None:
-            self.ids[row] = ABSENT
-        else:
-            known = self._id_of.get(value)
-            if known is None:
-                known = self._id_of[value] = len(self.values)
+        known = ABSENT
+        if value is not None:
+            known = self._id_of.setdefault(value, len(self.values))
+            if known == len(self.values):
                 self.values.append(value)
-            self.ids[row] = known
+        self.ids[row] = known
+        if self._domains is not None:
+            self._domains[row] = known
         self.version += 1
 
     def id_of(self, value: str) -> int:

@@ -49,11 +49,14 @@ class NodeTable:
         self.feature_sets: Interner[frozenset[str]] = Interner()
         self.feature_set: Ids = np.zeros(self.capacity, dtype=np.int32)
         self.images = ImageIndex()
-        self.node_changes = Journal()
-        self.pod_changes = Journal()
+        self._sizes: Interner[tuple[int, ...]] = Interner()
+        self._size: Ids = np.zeros(self.capacity, dtype=np.int32)
+        self.node_changes: Journal[int] = Journal()
+        self.pod_changes: Journal[int] = Journal()
         self.node_count = 0
         self._free_rows: list[int] = []
         self.taint_sets.id_of(())
+        self._sizes.id_of(())
         self.feature_sets.id_of(frozenset())
         for name in STANDARD:
             self.resource_id(name)
@@ -76,6 +79,17 @@ class NodeTable:
         if column is None:
             column = self.labels[key] = LabelColumn(key, self.capacity)
         return column
+
+    def resources_of(self, row: int) -> tuple[int, ...]:
+        """What a node offers and what is taken of it, as one value: equal for nodes that are alike in that."""
+        taken = [column.item(row) for column in self.requested]
+        return (
+            self._size.item(row),
+            self.pod_count.item(row),
+            self.nonzero_cpu.item(row),
+            self.nonzero_memory.item(row),
+            *taken,
+        )
 
     def existing(self) -> Iterator[tuple[int, Node]]:
         for row, node in enumerate(self.nodes):
@@ -133,7 +147,7 @@ class NodeTable:
         self.taint_set[row] = self.feature_set[row] = 0
         for column in self.allocatable:
             column[row] = 0
-        self.allowed_pods[row] = 0
+        self.allowed_pods[row] = self._size[row] = 0
         self.images.replace(row, old.status.images, ())
         self.node_changes.append(row)
 
@@ -164,6 +178,8 @@ class NodeTable:
                 self.allocatable[1][row] = quantity.value()
             elif name in STANDARD or is_scalar_resource(name):
                 self.allocatable[self.resource_id(name)][row] = quantity.value()
+        offered = (column.item(row) for column in self.allocatable)
+        self._size[row] = self._sizes.id_of((self.allowed_pods.item(row), *offered))
 
     def _grow(self, capacity: int) -> None:
         self.capacity = capacity
@@ -175,6 +191,7 @@ class NodeTable:
         self.nonzero_memory = grown(self.nonzero_memory, capacity, 0)
         self.taint_set = grown(self.taint_set, capacity, 0)
         self.feature_set = grown(self.feature_set, capacity, 0)
+        self._size = grown(self._size, capacity, 0)
         self.allocatable = [grown(column, capacity, 0) for column in self.allocatable]
         self.requested = [grown(column, capacity, 0) for column in self.requested]
         for column in self.labels.values():

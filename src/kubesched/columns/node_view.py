@@ -15,7 +15,7 @@ import numpy.typing as npt
 from kubesched.columns.label_column import LabelColumn
 from kubesched.columns.node_table import NodeTable
 from kubesched.columns.pod_counts import PodCount, Weigh
-from kubesched.columns.types import ABSENT, Booleans, Counts, Ids, Integers, Rows
+from kubesched.columns.types import ABSENT, Booleans, Counts, Ids, Integers, Positions, Rows
 from kubesched.columns.what_if import WhatIf
 from kubesched.objects import Node, Taint
 
@@ -80,9 +80,9 @@ class NodeView:
         """The whole column of a label key; index it with `rows`, or use `domains`."""
         return self.table.label(key)
 
-    def domains(self, key: str) -> Ids:
+    def domains(self, key: str) -> Positions:
         """Per row: the id of its value of a label, or ABSENT. The topology domain, if `key` is a topology key."""
-        return self.table.label(key).ids[self.rows]
+        return self.table.label(key).domains[self.rows]
 
     def position_of(self, node_name: str) -> int | None:
         """Where a node is in this view."""
@@ -93,6 +93,14 @@ class NodeView:
             return row
         found = np.flatnonzero(self.rows == row)
         return int(found[0]) if len(found) else None
+
+    def positions_of(self, rows: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+        """Where rows of the table are in this view; ABSENT for those that are not."""
+        if isinstance(self.rows, slice):
+            return rows
+        positions = np.full(len(self.table), ABSENT, dtype=np.intp)
+        positions[self.rows] = np.arange(self._length)
+        return positions[rows]
 
     def node(self, position: int) -> Node | None:
         row = position if isinstance(self.rows, slice) else int(self.rows[position])
@@ -114,6 +122,8 @@ class NodeView:
     def requested(self, resource: str) -> Integers:
         """The sum of the requests of all pods, assumed ones included (CPU in thousandths)."""
         base = self.table.requested[self.table.resource_id(resource)][self.rows]
+        if self.what_if is None:
+            return base
         return self._supposing(base, lambda pod: pod.requests.get(resource, 0))
 
     @property

@@ -183,9 +183,12 @@ class PodCounts:
 
 
 def _sum_per_domain(column: LabelColumn, rows: Counts, where: Booleans | None) -> Counts:
-    counted = rows if where is None else np.where(where, rows[: len(where)], 0)
-    ids = column.ids[: len(counted)]
-    # Shifted by one, so that ABSENT (-1) gets a bin of its own: it comes first, and leaves as the last entry.
-    sums = np.roll(np.bincount(ids + 1, counted, minlength=len(column.values) + 1).astype(np.int64), -1)
-    sums[ABSENT] = 0
+    counted = np.flatnonzero(rows != 0)
+    if where is not None:
+        counted = counted[where[counted]]
+    domains = column.domains[counted]
+    last = len(column.values)
+    domains[domains == ABSENT] = last
+    sums = np.bincount(domains, rows[counted], minlength=last + 1).astype(np.int64)
+    sums[last] = 0
     return sums

@@ -28,7 +28,7 @@ class PodTable:
         self.start_time: Floats = np.zeros(self.capacity, dtype=np.float64)
         self.templates: list[PodTemplate | None] = []  # by slot
         self.slot_of: dict[PodTemplate, int] = {}
-        self._pods_in_slot: list[int] = []
+        self._rows_in_slot: list[set[int]] = []
         self._row_of: dict[str, int] = {}
         self._on_node: dict[int, dict[str, PodInfo]] = {}
         self._free_rows: list[int] = []
@@ -54,15 +54,14 @@ class PodTable:
         return np.fromiter((weigh(t) if t is not None else 0 for t in self.templates), np.int64, len(self.templates))
 
     def per_node(self, weights: Counts, nodes: int, *, with_terminating: bool = True) -> Counts:
-        """Sum of a per-slot weight over the pods of each node row."""
-        used = self.used()
-        rows, weight = self.node_row[used], weights[self.slot[used]] if len(weights) else weights
-        counted = (rows != ABSENT) & (weight != 0) if len(weight) else np.zeros(len(rows), dtype=np.bool_)
+        """Sum of a per-slot weight over the pods of each node row. It costs as much as there are pods that count."""
+        pods = [row for slot in np.flatnonzero(weights) for row in self._rows_in_slot[slot]]
+        counted = np.array(pods, dtype=np.intp)
         if not with_terminating:
-            counted &= ~self.terminating[used]
-        if not counted.any():
-            return np.zeros(nodes, dtype=np.int64)
-        return np.bincount(rows[counted], weight[counted], minlength=nodes).astype(np.int64)
+            counted = counted[~self.terminating[counted]]
+        totals = np.zeros(nodes, dtype=np.int64)
+        np.add.at(totals, self.node_row[counted], weights[self.slot[counted]])
+        return totals
 
     # ---- written by Cluster ----------------------------------------------------------------------------------
 
@@ -73,7 +72,7 @@ class PodTable:
         slot = self.slot_of.get(info.template)
         if slot is None:
             slot = self._take_slot(info.template)
-        self._pods_in_slot[slot] += 1
+        self._rows_in_slot[slot].add(row)
         self.infos[row] = info
         self.node_row[row] = node_row
         self.slot[row] = slot
@@ -110,8 +109,8 @@ class PodTable:
         del on_node[uid]
         if not on_node:
             del self._on_node[node_row]
-        self._pods_in_slot[slot] -= 1
-        if not self._pods_in_slot[slot]:
+        self._rows_in_slot[slot].discard(row)
+        if not self._rows_in_slot[slot]:
             self.templates[slot] = None
             del self.slot_of[info.template]
             self._free_slots.append(slot)
@@ -133,7 +132,7 @@ class PodTable:
         else:
             slot = len(self.templates)
             self.templates.append(template)
-            self._pods_in_slot.append(0)
+            self._rows_in_slot.append(set())
         self.slot_of[template] = slot
         return slot
 

@@ -12,7 +12,8 @@ Ids: TypeAlias = npt.NDArray[np.int32]
 Booleans: TypeAlias = npt.NDArray[np.bool_]
 Floats: TypeAlias = npt.NDArray[np.float64]
 Counts: TypeAlias = Integers
-Rows: TypeAlias = npt.NDArray[np.intp] | slice
+Positions: TypeAlias = npt.NDArray[np.intp]
+Rows: TypeAlias = Positions | slice
 
 _Scalar = TypeVar("_Scalar", bound=np.generic)
 

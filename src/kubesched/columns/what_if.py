@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,7 +27,7 @@ class WhatIf:
     terminating: Booleans
     template_ids: Ids  # into `templates`
     templates: Sequence[PodTemplate | None]
-    pods: Sequence[PodInfo]
+    pod: Callable[[int], PodInfo]  # the k-th pod, looked up only if somebody asks: most filters read columns alone
 
     @classmethod
     def added(cls, pods: Iterable[tuple[int, PodInfo]]) -> WhatIf:
@@ -42,37 +42,44 @@ class WhatIf:
             terminating=np.array([info.pod.is_terminating for _, info in pairs], dtype=np.bool_),
             template_ids=np.array([ids[info.template] for _, info in pairs], dtype=np.int32),
             templates=list(ids),
-            pods=[info for _, info in pairs],
+            pod=lambda k: pairs[k][1],
         )
 
     @classmethod
     def removed(cls, table: PodTable, pod_rows: npt.NDArray[np.intp], positions: npt.NDArray[np.intp]) -> WhatIf:
         """Suppose that these placed pods (rows of the pod table) are gone from the rows at these positions."""
+
+        def placed(k: int) -> PodInfo:
+            row = int(pod_rows[k])
+            info = table.infos[row]
+            assert info is not None, f"no pod in row {row}"
+            return info
+
         return cls(
             positions=positions,
             signs=np.full(len(positions), -1, dtype=np.int64),
             terminating=table.terminating[pod_rows],
             template_ids=table.slot[pod_rows],
             templates=table.templates,
-            pods=[info for row in pod_rows if (info := table.infos[row]) is not None],
+            pod=placed,
         )
 
     def __or__(self, other: WhatIf) -> WhatIf:
         """Both suppositions at once."""
-        shift = len(self.templates)
+        shift, size = len(self.templates), len(self.positions)
         return WhatIf(
             positions=np.concatenate([self.positions, other.positions]),
             signs=np.concatenate([self.signs, other.signs]),
             terminating=np.concatenate([self.terminating, other.terminating]),
             template_ids=np.concatenate([self.template_ids, other.template_ids + np.int32(shift)]),
             templates=[*self.templates, *other.templates],
-            pods=[*self.pods, *other.pods],
+            pod=lambda k: self.pod(k) if k < size else other.pod(k - size),
         )
 
     def change(self, weigh: Weigh, length: int, *, with_terminating: bool = True) -> Counts:
         """Per row of a view of this length: the sum of `weigh` over pods added, minus that over pods removed."""
         weights = np.zeros(len(self.templates), dtype=np.int64)
-        for template_id in np.unique(self.template_ids):
+        for template_id in self.templates_used().tolist():
             template = self.templates[template_id]
             assert template is not None
             weights[template_id] = weigh(template)
@@ -83,9 +90,15 @@ class WhatIf:
         np.add.at(change, self.positions, amounts)
         return change
 
+    def templates_used(self) -> npt.NDArray[np.intp]:
+        """The ids of the templates that have a pod here, each once."""
+        is_used = np.zeros(len(self.templates), dtype=np.bool_)
+        is_used[self.template_ids] = True
+        return np.flatnonzero(is_used)
+
     def pods_at(self, position: int, present: Iterable[PodInfo]) -> list[PodInfo]:
         """The pods of one row, given those that are really there."""
         mine = np.flatnonzero(self.positions == position).tolist()
-        gone = {self.pods[k].uid for k in mine if self.signs[k] < 0}
-        come = [self.pods[k] for k in mine if self.signs[k] > 0]
+        gone = {self.pod(k).uid for k in mine if self.signs[k] < 0}
+        come = [self.pod(k) for k in mine if self.signs[k] > 0]
         return [info for info in present if info.uid not in gone] + come

@@ -7,17 +7,17 @@ ranking.best()         ->  a node
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Sequence
 from random import Random
 from typing import Final
 
 import numpy as np
 
-from kubesched.columns import Booleans, Cluster, NodeView, PodInfo, PodTemplate, WhatIf
+from kubesched.columns import ABSENT, Booleans, Cluster, NodeView, PodInfo, PodTemplate, WhatIf
 from kubesched.engine.fit import Fit, PluginVerdict, Ranking
-from kubesched.engine.kept_filters import KeptFilters
-from kubesched.engine.kept_scores import KeptScores, Scores
+from kubesched.engine.kept import Kept
+from kubesched.engine.kept_scores import Scores
 from kubesched.engine.lineup import Lineup, ask_filter
 from kubesched.framework import CycleState, FilterPlugin, Nominator
 
@@ -34,20 +34,19 @@ class Evaluator:
         self._cluster = cluster
         self._nominator = nominator
         self._random = random
-        self._kept: OrderedDict[PodTemplate, tuple[KeptFilters, KeptScores]] = OrderedDict()
+        self._kept: OrderedDict[PodTemplate, Kept] = OrderedDict()
         self.hits = 0
         self.misses = 0
 
     def filter(self, pod: PodInfo) -> Fit:
         """Run PreFilter and Filter. Raises PluginError if a plugin fails."""
-        filters, scores = self._kept_for(pod.template)
-        state, stale = filters.start(pod)
-        scores.invalidate(stale)
-        pre_filtered = filters.pre_filter(state, pod)
+        kept = self._kept_for(pod.template)
+        state = kept.start(pod)
+        pre_filtered = kept.filters.pre_filter(state, pod)
+        fit = Fit(pod, state, self._cluster, pre_filtered, kept)
         if not pre_filtered.status.is_success:
-            return Fit(pod, state, self._cluster, pre_filtered, filters)
-        filters.refresh(state, pod)
-        fit = Fit(pod, state, self._cluster, pre_filtered, filters)
+            return fit
+        kept.refresh(state, pod)
         if pre_filtered.node_names is not None:
             fit.consider_only(pre_filtered.node_names)
         self._apply_nominations(fit)
@@ -56,17 +55,15 @@ class Evaluator:
 
     def rank(self, fit: Fit) -> Ranking:
         """Run PreScore and Score over the feasible nodes of a fit."""
-        filters, scores = self._kept_for(fit.pod.template)
         if fit.is_whole:
-            maxima = scores.ranked(fit.state, fit.pod, filters.fits, filters.version)
+            maxima = fit.kept.scores.ranked(fit.state, fit.pod, fit.kept.filters.fits)
             if maxima is not None:
                 return Ranking(self._cluster, self._random, maxima=maxima)
-        return Ranking(self._cluster, self._random, scores=scores.scores(fit.state, fit.pod, fit.rows()))
+        return Ranking(self._cluster, self._random, scores=self.score(fit))
 
     def score(self, fit: Fit) -> Scores:
         """The scores of every feasible node, plugin by plugin: for explanations."""
-        _, scores = self._kept_for(fit.pod.template)
-        return scores.scores(fit.state, fit.pod, fit.rows())
+        return fit.kept.scores.scores(fit.state, fit.pod, fit.rows())
 
     def fits_with_nominated(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Booleans:
         """Which nodes of a view (with its "what if") pass all filters, with nominated pods added and without."""
@@ -78,22 +75,37 @@ class Evaluator:
         supposed = nominated if nodes.what_if is None else nodes.what_if | nominated
         return fits & self._passes(plugins, state, pod, nodes.supposing(supposed))
 
+    def reasons_with_nominated(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Counter[str]:
+        """Why nodes of a view fail the question of `fits_with_nominated`: each reason with its number of nodes.
+
+        The pass with nominated pods comes first, and the first plugin that rejects a node speaks for it
+        (RunFilterPluginsWithNominatedPods).
+        """
+        plugins = [plugin for plugin in self._lineup.filters if plugin.name not in state.skipped_filters]
+        open_nodes, reasons = nodes.exists, Counter[str]()
+        nominated = self._nominated(pod, nodes)
+        worlds = [nodes]
+        if nominated is not None:
+            worlds.insert(0, nodes.supposing(nominated if nodes.what_if is None else nodes.what_if | nominated))
+        for world in worlds:
+            for plugin in plugins:
+                verdict = ask_filter(plugin, state, pod, world)
+                reasons += verdict.at(np.flatnonzero(open_nodes)).histogram()
+                open_nodes = open_nodes & verdict.fitting
+        return reasons
+
     def forget(self) -> None:
         """Drop all kept answers."""
         self._kept.clear()
 
-    def _kept_for(self, template: PodTemplate) -> tuple[KeptFilters, KeptScores]:
+    def _kept_for(self, template: PodTemplate) -> Kept:
         kept = self._kept.get(template)
         if kept is not None:
             self._kept.move_to_end(template)
             self.hits += 1
             return kept
         self.misses += 1
-        kept = (
-            KeptFilters(template, self._lineup, self._cluster),
-            KeptScores(template, self._lineup, self._cluster),
-        )
-        self._kept[template] = kept
+        kept = self._kept[template] = Kept(template, self._lineup, self._cluster)
         most = max(_FEWEST_KEPT, _BYTES_FOR_EVALUATIONS // (_BYTES_PER_ROW * self._cluster.nodes.capacity))
         while len(self._kept) > most:
             self._kept.popitem(last=False)
@@ -101,7 +113,7 @@ class Evaluator:
 
     def _ask_cycle_filters(self, fit: Fit) -> None:
         """Plugins that keep nothing are asked about the rows that are still feasible, one after the other."""
-        for plugin in fit.filters.cycle_filters(fit.state):
+        for plugin in fit.kept.filters.cycle_filters():
             rows = fit.rows()
             if not len(rows):
                 return
@@ -133,15 +145,19 @@ class Evaluator:
 
     def _nominated(self, pod: PodInfo, nodes: NodeView) -> WhatIf | None:
         """The nominated pods that a pod must yield to, as additions to the rows of a view."""
-        added: list[tuple[int, PodInfo]] = []
-        for name in self._nominator.node_names():
-            position = nodes.position_of(name)
-            if position is not None:
-                added += [
-                    (position, other)
-                    for other in self._nominator.on_node(name)
-                    if other.priority >= pod.priority and other.uid != pod.uid
-                ]
+        names = self._nominator.node_names()
+        if not names:
+            return None
+        row_of = self._cluster.nodes.row_of
+        known = [(name, row) for name in names if (row := row_of.get(name)) is not None]
+        positions = nodes.positions_of(np.array([row for _, row in known], dtype=np.intp)).tolist()
+        added = [
+            (position, other)
+            for (name, _), position in zip(known, positions, strict=True)
+            if position != ABSENT
+            for other in self._nominator.on_node(name)
+            if other.priority >= pod.priority and other.uid != pod.uid
+        ]
         return WhatIf.added(added) if added else None
 
     @staticmethod

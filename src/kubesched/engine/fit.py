@@ -10,13 +10,12 @@ from random import Random
 import numpy as np
 
 from kubesched.columns import Booleans, Cluster, Integers, PodInfo
-from kubesched.engine.kept_filters import KeptFilters
+from kubesched.engine.kept import Kept
 from kubesched.engine.kept_scores import Scores
 from kubesched.engine.pre_filtering import PreFiltered
 from kubesched.engine.selection import BlockMaxima, best_of
 from kubesched.engine.tracker import RowArray
 from kubesched.framework import Code, CycleState, Diagnosis, NodeStatuses, Status, Verdict
-from kubesched.framework.verdict import status_of
 from kubesched.objects import Node
 
 
@@ -33,12 +32,13 @@ class Fit:
     """The result of filtering: the kept answers, narrowed by what holds in this cycle only."""
 
     def __init__(
-        self, pod: PodInfo, state: CycleState, cluster: Cluster, pre_filtered: PreFiltered, filters: KeptFilters
+        self, pod: PodInfo, state: CycleState, cluster: Cluster, pre_filtered: PreFiltered, kept: Kept
     ) -> None:
         self.pod = pod
         self.state = state
         self.pre_filtered = pre_filtered
-        self.filters = filters
+        self.kept = kept
+        self.filters = kept.filters
         self._cluster = cluster
         self._alive: Booleans | None = None  # None: just `filters.fits`
         self._considered: Booleans | None = None  # None: every node
@@ -200,14 +200,10 @@ class RowStatuses(NodeStatuses):
     def histogram(self) -> Counter[str]:
         counts = Counter(reason for status in self._overrides.values() for reason in status.reasons)
         for said in self._rejections:
-            for bits, occurrences in zip(*np.unique(said.verdict.bits, return_counts=True), strict=True):
-                status = status_of(int(bits), said.verdict.reasons, said.plugin)
-                for reason in status.reasons:
-                    counts[reason] += int(occurrences)
-            counts.update(reason for status in said.verdict.special.values() for reason in status.reasons)
+            counts += said.verdict.histogram()
         return counts
 
-    def rows_open_to_preemption(self) -> RowArray:
+    def rows_open_to_preemption(self, cluster: Cluster) -> RowArray:
         """Rows whose status is Unschedulable: removing pods there may help."""
         if self._considered is None and not self._rejections and not self._overrides:
             everywhere = self.absent.code is Code.UNSCHEDULABLE

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 
-from kubesched.columns import Booleans, Cluster, PodInfo, PodTemplate
+from kubesched.columns import Booleans, Cluster, NodeView, PodInfo, PodTemplate
 from kubesched.engine.filter_column import FilterColumn
 from kubesched.engine.lineup import Lineup, ask_filter
 from kubesched.engine.pre_filtering import PreFilterAnswer, PreFiltered, run_pre_filters
-from kubesched.engine.tracker import Changes, ChangeTracker, RowArray
 from kubesched.framework import CycleState, FilterPlugin, Plugin, Reach
 
-_UNSEEN = object()
+_UNSEEN: Final = object()
+_NONE_STALE: Final[frozenset[str]] = frozenset()
 
 
 class KeptFilters:
@@ -28,34 +30,42 @@ class KeptFilters:
         plugins: dict[str, Plugin] = {p.name: p for p in (*lineup.pre_filters, *lineup.filters)}
         plugins |= {p.name: p for p in lineup.pre_scores} | {p.name: p for p, _ in lineup.scores}
         self._reach = {name: plugin.reach_of(template) for name, plugin in plugins.items()}
-        self._based = [p for p in plugins.values() if type(p).basis is not Plugin.basis]
+        self._based = [(p, p.basis) for p in plugins.values() if type(p).basis is not Plugin.basis]
         self._bases: dict[str, object] = {}
-        self._all_lasting = all(self._reach[p.name] is not Reach.CYCLE for p in lineup.pre_filters)
         self._answers: dict[str, PreFilterAnswer] = {}
-        self._columns: dict[str, FilterColumn] = {}
-        self._stale: set[str] = set()
-        self._tracker = ChangeTracker(cluster.nodes)
-        self._lasting_state = CycleState(PodInfo(template.exemplar, template))
         self._pre_filtered: PreFiltered | None = None
+        self._all_lasting = self._pre_filters_last()
+        self._lasting_state = CycleState(PodInfo(template.exemplar, template))
+        self.columns: dict[str, FilterColumn] = {}
+        """Kept answers by plugin; `Kept` brings them up to date where rows have changed."""
         self.fits: Booleans = np.zeros(0, dtype=np.bool_)
         """Per row: it has a node, and no kept filter rejects the pod there."""
+        self._fits_but_for_sums = self.fits
+        self._completed: PreFiltered | None = None
+        self._cycle_filters: list[FilterPlugin] = []
+        self.by_sums: list[FilterColumn] = []
+        self.has_row_columns = False
         self.feasible = 0
-        self.version = 0
-        """Changes whenever `fits` may have changed on other rows than those that the table's journals name."""
         self.rows_asked = 0
-
-    def reach(self, plugin: Plugin) -> Reach:
-        return self._reach[plugin.name]
 
     def start(self, pod: PodInfo) -> tuple[CycleState, frozenset[str]]:
         """A cycle state for a pod, and the plugins whose basis has changed since the last time."""
-        stale = [p.name for p in self._based if self._basis_changed(p)]
-        if stale:
-            self._stale.update(stale)
-            for name in stale:
-                self._answers.pop(name, None)
-            self._pre_filtered = None
-            self._all_lasting = all(self._reach[p.name] is not Reach.CYCLE for p in self._lineup.pre_filters)
+        stale: list[str] = []
+        template, bases = self._template, self._bases
+        for plugin, basis_of in self._based:
+            basis = basis_of(template)
+            if basis != bases.get(plugin.name, _UNSEEN):
+                bases[plugin.name] = basis
+                self._reach[plugin.name] = plugin.reach_of(template)
+                stale.append(plugin.name)
+        if not stale:
+            return CycleState(pod, self._lasting_state), _NONE_STALE
+        self._completed = None
+        for name in stale:
+            self._answers.pop(name, None)
+            self.columns.pop(name, None)
+        self._pre_filtered = None
+        self._all_lasting = self._pre_filters_last()
         return CycleState(pod, self._lasting_state), frozenset(stale)
 
     def pre_filter(self, state: CycleState, pod: PodInfo) -> PreFiltered:
@@ -71,83 +81,83 @@ class KeptFilters:
         state.skipped_filters = self._pre_filtered.skipped
         return self._pre_filtered
 
-    def refresh(self, state: CycleState, pod: PodInfo) -> None:
-        """Bring `fits` up to date; only after a PreFilter that did not reject the pod."""
-        changes = self._tracker.changes()
-        if changes.everything:
-            self._columns.clear()
-        skipped = state.skipped_filters
-        was_kept = len(self._columns)
-        recompute = changes.everything
-        kept = 0
-        for plugin in self._lineup.filters:
-            name = plugin.name
-            reach = self._reach[name]
-            if reach is Reach.CYCLE:
-                continue
-            if name in skipped:
-                recompute |= self._columns.pop(name, None) is not None
-                continue
-            kept += 1
-            column = self._columns.get(name)
-            if column is None or name in self._stale:
-                column = self._columns[name] = FilterColumn(plugin, reach, self._cluster.nodes.capacity)
-                self._ask(column, state, pod, None)
-                recompute = True
-            elif len(rows := changes.rows if reach is Reach.ROW else changes.nodes) and not self._ask(
-                column, state, pod, rows
-            ):
-                self._ask(column, state, pod, None)
-                recompute = True
-        self._stale.clear()
-        if recompute or kept != was_kept:
-            self._recompute()
-        elif len(changes.rows):
-            self._update(changes)
+    def drop(self) -> None:
+        """Everything may have changed."""
+        self.columns.clear()
+        self._completed = None
 
-    def cycle_filters(self, state: CycleState) -> list[FilterPlugin]:
-        """The plugins that must be asked in every cycle."""
-        return [
+    def complete(self, state: CycleState, pod: PodInfo) -> bool:
+        """Ask the plugins that keep their answers and have none yet. True if `fits` was made anew."""
+        if self._completed is self._pre_filtered and self._completed is not None:
+            return False
+        self._completed = self._pre_filtered
+        skipped, columns = state.skipped_filters, self.columns
+        self._cycle_filters = [
             plugin
             for plugin in self._lineup.filters
-            if self._reach[plugin.name] is Reach.CYCLE and plugin.name not in state.skipped_filters
+            if self._reach[plugin.name] is Reach.CYCLE and plugin.name not in skipped
         ]
+        anew = len(self.fits) != self._cluster.nodes.capacity
+        for plugin in self._lineup.filters:
+            name, reach = plugin.name, self._reach[plugin.name]
+            if name in skipped or reach is Reach.CYCLE:
+                anew |= columns.pop(name, None) is not None
+            elif name not in columns:
+                column = columns[name] = FilterColumn(plugin, reach, self._cluster.nodes.capacity)
+                self.ask(column, state, pod, self._cluster.view())
+                anew = True
+        if anew:
+            self._make_fits()
+        return anew
+
+    def ask(self, column: FilterColumn, state: CycleState, pod: PodInfo, nodes: NodeView) -> None:
+        """Ask one plugin about some rows, or about all."""
+        self.rows_asked += len(nodes)
+        verdict = ask_filter(column.plugin, state, pod, nodes)
+        if not column.merge(nodes.rows, verdict):
+            # Too many different reasons: `complete` asks about all rows.
+            del self.columns[column.plugin.name]
+            self._completed = None
+
+    def rows_changed(self, rows: list[int]) -> None:
+        """The columns are up to date at these rows: take that over into `fits`."""
+        exists = self._cluster.nodes.exists
+        others = [column for column in self.columns.values() if column.reach is not Reach.SUMS]
+        for row in rows:
+            self._fits_but_for_sums[row] = exists[row] and not any(column.bits[row] for column in others)
+            self.settle(row, not any(column.bits[row] for column in self.by_sums))
+
+    def settle(self, row: int, fits_by_sums: bool) -> bool:
+        """Whether a row fits, given the answer of the plugins that see sums only."""
+        fitting = fits_by_sums and bool(self._fits_but_for_sums[row])
+        if self.fits[row] != fitting:
+            self.fits[row] = fitting
+            self.feasible += 1 if fitting else -1
+        return fitting
+
+    def cycle_filters(self) -> list[FilterPlugin]:
+        """The plugins that must be asked in every cycle."""
+        return self._cycle_filters
 
     def in_order(self, state: CycleState) -> list[FilterColumn]:
         """A column per plugin that filters, in the order of the profile; without answers where none are kept."""
         return [
-            self._columns.get(plugin.name) or FilterColumn(plugin, Reach.CYCLE, 0)
+            self.columns.get(plugin.name) or FilterColumn(plugin, Reach.CYCLE, 0)
             for plugin in self._lineup.filters
             if plugin.name not in state.skipped_filters
         ]
 
-    def _basis_changed(self, plugin: Plugin) -> bool:
-        basis = plugin.basis(self._template)
-        if basis == self._bases.get(plugin.name, _UNSEEN):
-            return False
-        self._bases[plugin.name] = basis
-        self._reach[plugin.name] = plugin.reach_of(self._template)
-        return True
+    def _pre_filters_last(self) -> bool:
+        return all(self._reach[plugin.name] is not Reach.CYCLE for plugin in self._lineup.pre_filters)
 
-    def _ask(self, column: FilterColumn, state: CycleState, pod: PodInfo, rows: RowArray | None) -> bool:
-        nodes = self._cluster.view(rows)
-        self.rows_asked += len(nodes)
-        return column.merge(nodes.rows, ask_filter(column.plugin, state, pod, nodes))
-
-    def _recompute(self) -> None:
-        table = self._cluster.nodes
-        self.fits = table.exists.copy()
-        for column in self._columns.values():
+    def _make_fits(self) -> None:
+        self.by_sums = [column for column in self.columns.values() if column.reach is Reach.SUMS]
+        self.has_row_columns = any(column.reach is Reach.ROW for column in self.columns.values())
+        self._fits_but_for_sums = self._cluster.nodes.exists.copy()
+        for column in self.columns.values():
+            if column.reach is not Reach.SUMS:
+                self._fits_but_for_sums &= column.bits == 0
+        self.fits = self._fits_but_for_sums.copy()
+        for column in self.by_sums:
             self.fits &= column.bits == 0
         self.feasible = int(np.count_nonzero(self.fits))
-        self.version += 1
-
-    def _update(self, changes: Changes) -> None:
-        rows = changes.rows
-        before = self.fits[rows]
-        after = self._cluster.nodes.exists[rows]
-        for column in self._columns.values():
-            after &= column.bits[rows] == 0
-        if not np.array_equal(before, after):
-            self.fits[rows] = after
-            self.feasible += int(np.count_nonzero(after)) - int(np.count_nonzero(before))

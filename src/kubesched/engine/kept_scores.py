@@ -11,11 +11,11 @@ from kubesched.columns import Booleans, Cluster, Integers, NodeView, PodInfo, Po
 from kubesched.engine.lineup import Lineup, ask_pre_score, ask_score
 from kubesched.engine.score_column import ScoreColumn, normalized
 from kubesched.engine.selection import INFEASIBLE, BlockMaxima
-from kubesched.engine.tracker import Changes, ChangeTracker, RowArray
+from kubesched.engine.tracker import RowArray
 from kubesched.framework import CycleState, Reach, ScorePlugin
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Scores:
     """The scores of some rows: each plugin's, after normalisation and before its weight, and the weighted totals."""
 
@@ -32,73 +32,118 @@ class KeptScores:
     """
 
     def __init__(self, template: PodTemplate, lineup: Lineup, cluster: Cluster) -> None:
+        self._template = template
         self._lineup = lineup
         self._cluster = cluster
-        self._template = template
         self._reach: dict[str, Reach] = {}
         self._all_lasting = False
-        self._set_reach()
         self._says_skip: dict[str, bool] = {}
-        self._columns: dict[str, ScoreColumn] = {}
-        self._tracker = ChangeTracker(cluster.nodes)
+        self.columns: dict[str, ScoreColumn] = {}
+        """Kept raw scores by plugin; `Kept` brings them up to date where rows have changed."""
         self._maxima: BlockMaxima | None = None
-        self._ranked_fits = -1
+        self._others: list[ScoreColumn] = []
+        self._offset = 0
+        self._points_but_for_sums: Integers = np.zeros(0, dtype=np.int64)
+        self.by_sums: list[ScoreColumn] = []
+        self.has_row_columns = False
         self.rows_asked = 0
+        self._set_reach()
 
     def invalidate(self, stale: frozenset[str]) -> None:
         """The basis of these plugins has changed."""
         for name in stale:
-            self._columns.pop(name, None)
+            self.columns.pop(name, None)
             self._says_skip.pop(name, None)
-        if stale:
-            self._set_reach()
+        self._set_reach()
+        self._columns_changed()
 
-    def ranked(self, state: CycleState, pod: PodInfo, fits: Booleans, version: int) -> BlockMaxima | None:
-        """The kept totals of all rows; None where they depend on other rows or on the cycle: ask `scores` then.
+    def drop(self) -> None:
+        """Everything may have changed."""
+        self.columns.clear()
+        self._columns_changed()
 
-        `fits` says which rows are feasible; `version` changes whenever more than the changed rows did.
-        """
+    def drop_totals(self) -> None:
+        """Which rows are feasible has changed beyond the rows that `rows_changed` names."""
+        self._maxima = None
+
+    def rows_changed(self, rows: list[int], fits: Booleans) -> None:
+        """The columns are up to date at these rows: take that over into the totals."""
+        if self._maxima is None:
+            return
+        if not all(column.is_local for column in self.columns.values()):
+            self.drop_totals()
+            return
+        for row in rows:
+            points = self._offset + sum(column.weight * int(column.raw[row]) for column in self._others)
+            self._points_but_for_sums[row] = points
+            by_sums = sum(column.weight * int(column.raw[row]) for column in self.by_sums)
+            self.settle(row, by_sums if fits[row] else None)
+
+    def settle(self, row: int, points: int | None) -> None:
+        """A row's total, given the weighted points of the plugins that see sums only; None: the row does not fit."""
+        if self._maxima is not None:
+            total = INFEASIBLE if points is None else points + int(self._points_but_for_sums[row])
+            self._maxima.set(row, total)
+
+    def ranked(self, state: CycleState, pod: PodInfo, fits: Booleans) -> BlockMaxima | None:
+        """The kept totals of all rows; None where they depend on other rows or on the cycle: ask `scores` then."""
+        if self._maxima is not None:
+            return self._maxima
         if not self._all_lasting:
             return None
-        self._pre_score(state, pod, lambda: self._cluster.view(np.flatnonzero(fits)))
-        had = len(self._columns)
-        changes = self._refresh(state, pod)
-        columns = list(self._columns.values())
+        self._complete(state, pod, lambda: self._cluster.view(np.flatnonzero(fits)))
+        columns = list(self.columns.values())
         if not all(column.is_local for column in columns):
-            self._maxima = None
             return None
-        if self._maxima is None or changes.everything or had != len(columns) or version != self._ranked_fits:
-            self._maxima = BlockMaxima(np.full(self._cluster.nodes.capacity, INFEASIBLE, dtype=np.int64))
-            self._write_totals(state, pod, columns, np.flatnonzero(fits))
-            self._maxima.refresh_all()
-            self._ranked_fits = version
-        elif len(rows := changes.rows):
-            self._maxima.totals[rows] = INFEASIBLE
-            self._write_totals(state, pod, columns, rows[fits[rows]])
-            self._maxima.refresh_rows(rows)
+        feasible = np.flatnonzero(fits)
+        self._others = [column for column in columns if column not in self.by_sums and not column.normalizes]
+        constants = [column for column in columns if column.normalizes]
+        finals = {c.plugin.name: normalized(c.plugin, state, pod, c.raw[feasible]) for c in columns}
+        self._offset = sum(c.weight * int(finals[c.plugin.name][0]) for c in constants)
+        self._points_but_for_sums = np.full(self._cluster.nodes.capacity, self._offset, dtype=np.int64)
+        for column in self._others:
+            self._points_but_for_sums += column.weight * column.raw
+        totals = np.full(self._cluster.nodes.capacity, INFEASIBLE, dtype=np.int64)
+        totals[feasible] = sum(c.weight * finals[c.plugin.name] for c in columns)
+        self._maxima = BlockMaxima(totals)
         return self._maxima
 
     def scores(self, state: CycleState, pod: PodInfo, rows: RowArray) -> Scores:
         """Scores of the given feasible rows, every plugin counted."""
         nodes = self._cluster.view(rows)
-        self._pre_score(state, pod, lambda: nodes)
-        self._refresh(state, pod)
-        self._maxima = None  # what changed since is not in the kept totals
+        self._complete(state, pod, lambda: nodes)
         by_plugin: dict[str, Integers] = {}
-        totals = np.zeros(len(rows), dtype=np.int64)
+        # Without any score plugin every node is as good as the next: each gets 1 (prioritizeNodes).
+        totals = np.full(len(rows), 0 if self._lineup.scores else 1, dtype=np.int64)
         for plugin, weight in self._lineup.scores:
             if plugin.name in state.skipped_scores:
                 continue
-            column = self._columns.get(plugin.name)
-            raw = column.raw[rows] if column is not None else self._ask(plugin, state, pod, nodes)
+            column = self.columns.get(plugin.name)
+            raw = column.raw[rows] if column is not None else self.ask(plugin, state, pod, nodes)
             by_plugin[plugin.name] = normalized(plugin, state, pod, raw)
             totals += weight * by_plugin[plugin.name]
         return Scores(rows, by_plugin, totals)
 
-    def _set_reach(self) -> None:
-        self._reach = {plugin.name: plugin.reach_of(self._template) for plugin in self._lineup.pre_scores}
-        self._reach |= {plugin.name: plugin.score_reach_of(self._template) for plugin, _ in self._lineup.scores}
-        self._all_lasting = Reach.CYCLE not in self._reach.values()
+    def ask(self, plugin: ScorePlugin, state: CycleState, pod: PodInfo, nodes: NodeView) -> Integers:
+        self.rows_asked += len(nodes)
+        return ask_score(plugin, state, pod, nodes)
+
+    def _complete(self, state: CycleState, pod: PodInfo, feasible: Callable[[], NodeView]) -> None:
+        """Run PreScore, and ask the plugins that keep their scores and have none yet."""
+        self._pre_score(state, pod, feasible)
+        for plugin, weight in self._lineup.scores:
+            name, reach = plugin.name, self._reach[plugin.name]
+            if reach is Reach.CYCLE or name in state.skipped_scores or name in self.columns:
+                continue
+            nodes = self._cluster.view()
+            column = self.columns[name] = ScoreColumn(plugin, weight, reach, self._cluster.nodes.capacity)
+            column.merge(nodes, self.ask(plugin, state, pod, nodes))
+            self._columns_changed()
+
+    def _columns_changed(self) -> None:
+        self.by_sums = [column for column in self.columns.values() if column.reach is Reach.SUMS]
+        self.has_row_columns = any(column.reach is Reach.ROW for column in self.columns.values())
+        self.drop_totals()
 
     def _pre_score(self, state: CycleState, pod: PodInfo, feasible: Callable[[], NodeView]) -> None:
         nodes: NodeView | None = None
@@ -114,32 +159,7 @@ class KeptScores:
             if skip:
                 state.skipped_scores.add(name)
 
-    def _refresh(self, state: CycleState, pod: PodInfo) -> Changes:
-        """Bring the kept columns up to date."""
-        changes = self._tracker.changes()
-        if changes.everything:
-            self._columns.clear()
-        for plugin, weight in self._lineup.scores:
-            name, reach = plugin.name, self._reach[plugin.name]
-            if reach is Reach.CYCLE or name in state.skipped_scores:
-                continue
-            column = self._columns.get(name)
-            if column is None:
-                nodes = self._cluster.view()
-                column = self._columns[name] = ScoreColumn(plugin, weight, reach, self._cluster.nodes.capacity)
-                column.merge(nodes, self._ask(plugin, state, pod, nodes))
-            elif len(rows := changes.nodes if reach is Reach.NODE else changes.rows):
-                nodes = self._cluster.view(rows)
-                column.merge(nodes, self._ask(plugin, state, pod, nodes))
-        return changes
-
-    def _ask(self, plugin: ScorePlugin, state: CycleState, pod: PodInfo, nodes: NodeView) -> Integers:
-        self.rows_asked += len(nodes)
-        return ask_score(plugin, state, pod, nodes)
-
-    def _write_totals(self, state: CycleState, pod: PodInfo, columns: list[ScoreColumn], rows: RowArray) -> None:
-        assert self._maxima is not None
-        totals = np.zeros(len(rows), dtype=np.int64)
-        for column in columns:
-            totals += column.weight * normalized(column.plugin, state, pod, column.raw[rows])
-        self._maxima.totals[rows] = totals
+    def _set_reach(self) -> None:
+        self._reach = {plugin.name: plugin.reach_of(self._template) for plugin in self._lineup.pre_scores}
+        self._reach |= {plugin.name: plugin.score_reach_of(self._template) for plugin, _ in self._lineup.scores}
+        self._all_lasting = Reach.CYCLE not in self._reach.values()

@@ -18,8 +18,9 @@ class ScoreColumn:
     def __init__(self, plugin: ScorePlugin, weight: int, reach: Reach, capacity: int) -> None:
         self.plugin = plugin
         self.weight = weight
-        self.reach = reach
         self.normalizes = plugin.normalizes()
+        # A normalised column must notice when it ceases to be constant: it is merged, never filled from a memo.
+        self.reach = Reach.ROW if reach is Reach.SUMS and self.normalizes else reach
         self.raw: Integers = np.zeros(capacity, dtype=np.int64)
         self.constant: int | None = None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -10,20 +11,19 @@ import numpy.typing as npt
 from kubesched.columns import NodeTable
 
 RowArray = npt.NDArray[np.intp]
-_NONE: RowArray = np.empty(0, dtype=np.intp)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Changes:
-    """Rows whose node changed, and rows whose node or pods changed; `everything` if it cannot be told."""
+    """Rows whose node changed, and rows whose node did not but whose pods did; `everything` if it cannot be told."""
 
-    nodes: RowArray
-    rows: RowArray
+    nodes: list[int]
+    pods: list[int]
     everything: bool = False
 
 
-NOTHING = Changes(_NONE, _NONE)
-EVERYTHING = Changes(_NONE, _NONE, everything=True)
+NOTHING: Final = Changes([], [])
+EVERYTHING: Final = Changes([], [], everything=True)
 
 
 class ChangeTracker:
@@ -48,6 +48,7 @@ class ChangeTracker:
         self._node_position, self._pod_position = node_position, pod_position
         if nodes is None or pods is None or len(nodes) + len(pods) > len(table):
             return EVERYTHING
-        rows = {*nodes, *pods}
-        node_rows = np.array(sorted(set(nodes)), dtype=np.intp) if nodes else _NONE
-        return Changes(node_rows, np.array(sorted(rows), dtype=np.intp))
+        if not nodes and len(pods) == 1:
+            return Changes(nodes, pods)
+        changed = set(nodes)
+        return Changes(sorted(changed), sorted(set(pods) - changed))

@@ -39,6 +39,7 @@ from kubesched.framework.plugin import (
     ScorePlugin,
     points_served,
 )
+from kubesched.framework.preemption import PreemptionObserver, SilentPreemption, Victims
 from kubesched.framework.queued_pod import QueuedPod
 from kubesched.framework.status import SKIP, SUCCESS, WAIT, Code, Status
 from kubesched.framework.verdict import Reason, Verdict
@@ -86,6 +87,7 @@ __all__ = [
     "PreFilterPlugin",
     "PreFilterResult",
     "PreScorePlugin",
+    "PreemptionObserver",
     "QueueSortPlugin",
     "QueuedPod",
     "Reach",
@@ -93,8 +95,10 @@ __all__ = [
     "ReservePlugin",
     "Resource",
     "ScorePlugin",
+    "SilentPreemption",
     "Status",
     "Verdict",
+    "Victims",
     "WaitingPod",
     "WhatIf",
     "points_served",

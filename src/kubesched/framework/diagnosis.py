@@ -6,6 +6,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
+import numpy.typing as npt
+
+from kubesched.columns import Cluster
 from kubesched.framework.status import Code, Status
 
 
@@ -20,6 +24,15 @@ class NodeStatuses(Mapping[str, Status]):
     def histogram(self) -> Counter[str]:
         """How often each reason was given, over the nodes that were looked at."""
         return Counter(reason for status in self.values() for reason in status.reasons)
+
+    def rows_open_to_preemption(self, cluster: Cluster) -> npt.NDArray[np.intp]:
+        """Rows of the nodes whose status is Unschedulable: removing pods there may help."""
+        rows = [
+            row
+            for row, node in cluster.nodes.existing()
+            if self.get(node.metadata.name, self.absent).code is Code.UNSCHEDULABLE
+        ]
+        return np.array(rows, dtype=np.intp)
 
 
 class ListedStatuses(NodeStatuses):
@@ -62,17 +75,21 @@ class Diagnosis:
 
     def message(self) -> str:
         """`0/3 nodes are available: 1 Insufficient cpu, 2 Too many pods. preemption: …`, as FitError.Error()."""
-        text = f"0/{self.node_count} nodes are available:"
         if self.pre_filter_message:
-            text += f" {self.pre_filter_message}."
+            text = f"{none_available(self.node_count)} {self.pre_filter_message}."
         else:
             counts = self.statuses.histogram()
             if (unseen := self.node_count - len(self.statuses)) > 0:
                 for reason in self.statuses.absent.reasons:
                     counts[reason] += unseen
-            reasons = sorted(f"{count} {reason}" for reason, count in counts.items())
-            if reasons:
-                text += f" {', '.join(reasons)}."
+            text = none_available(self.node_count, counts)
         if self.post_filter_message:
             text += f" {self.post_filter_message}"
         return text
+
+
+def none_available(node_count: int, reasons: Mapping[str, int] | None = None) -> str:
+    """`0/3 nodes are available: 1 Insufficient cpu, 2 Too many pods.`"""
+    text = f"0/{node_count} nodes are available:"
+    counted = sorted(f"{count} {reason}" for reason, count in (reasons or {}).items())
+    return f"{text} {', '.join(counted)}." if counted else text

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Any, Protocol, TypeVar
@@ -13,6 +14,7 @@ from kubesched.columns import Booleans, Cluster, NodeView, PodInfo
 from kubesched.config.feature_gates import FeatureGates
 from kubesched.framework.cycle_state import CycleState
 from kubesched.framework.listers import ObjectStores
+from kubesched.framework.preemption import PreemptionObserver, Victims
 from kubesched.objects import Pod, PodCondition
 
 T = TypeVar("T")
@@ -52,6 +54,9 @@ class WaitingPod(Protocol):
     def pending_plugins(self) -> Collection[str]: ...
     def allow(self, plugin: str) -> None: ...
     def reject(self, plugin: str, message: str) -> None: ...
+    def preempt(self, plugin: str, message: str) -> bool:
+        """Take the node from it: it is tried again, not called unschedulable. False if it was decided before."""
+        ...
 
 
 class ApiWriter(Protocol):
@@ -111,6 +116,14 @@ class Extender(Protocol):
     @property
     def supports_preemption(self) -> bool: ...
     def is_interested(self, pod: Pod) -> bool: ...
+    async def process_preemption(
+        self, pod: Pod, victims: Mapping[str, Victims], pods_on_node: Callable[[str], Sequence[Pod]]
+    ) -> Mapping[str, Victims]:
+        """The candidate nodes that the extender agrees to, with the victims that it wants.
+
+        `pods_on_node` gives the pods of a node as the scheduler knows them; KeyError for a node that it does not know.
+        """
+        ...
 
 
 class Handle(Protocol):
@@ -142,6 +155,8 @@ class Handle(Protocol):
     def nominator(self) -> Nominator: ...
     @property
     def extenders(self) -> Sequence[Extender]: ...
+    @property
+    def preemption_observer(self) -> PreemptionObserver: ...
     def waiting_pods(self) -> Iterable[WaitingPod]: ...
     def waiting_pod(self, uid: str) -> WaitingPod | None: ...
     def cancel_binding(self, uid: str, reason: str) -> bool:
@@ -152,9 +167,17 @@ class Handle(Protocol):
         """Try these pods at once, if they are waiting in the queue."""
         ...
 
+    def start_task(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run something beside the scheduling of pods; it is waited for when the scheduler stops."""
+        ...
+
     def fits_with_nominated(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Booleans:
         """Run the profile's filters over a view (usually one with a "what if"), nominated pods counted in.
 
         Fits are what is left after both passes: with the nominated pods of equal or higher priority, and without.
         """
+        ...
+
+    def reasons_with_nominated(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Counter[str]:
+        """Why nodes fail the question of `fits_with_nominated`: each reason with the number of nodes that gave it."""
         ...

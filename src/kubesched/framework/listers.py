@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, Generic, TypeVar, cast
 
+from kubesched.columns import Journal
+
 T = TypeVar("T")
 
 Listener = Callable[[T | None, T | None], None]
@@ -12,13 +14,17 @@ Listener = Callable[[T | None, T | None], None]
 
 
 class ObjectStore(Generic[T]):
-    """The objects of one kind. `version` changes with every change: use it in a plugin's `basis`."""
+    """The objects of one kind. `version` changes with every change: use it in a plugin's `basis`.
+
+    `changes` names the keys (`namespace/name`, or just the name) that were set or removed, for those who keep an index.
+    """
 
     def __init__(self) -> None:
         self._objects: dict[str, T] = {}
         self._by_namespace: dict[str, dict[str, T]] = {}
         self._listeners: list[Listener[T]] = []
         self.version = 0
+        self.changes: Journal[str] = Journal()
 
     def __len__(self) -> int:
         return len(self._objects)
@@ -41,6 +47,7 @@ class ObjectStore(Generic[T]):
         if metadata.namespace:
             self._by_namespace.setdefault(metadata.namespace, {})[key] = obj
         self.version += 1
+        self.changes.append(key)
         for listener in self._listeners:
             listener(old, obj)
         return old
@@ -58,6 +65,7 @@ class ObjectStore(Generic[T]):
             if metadata.namespace:
                 del self._by_namespace[metadata.namespace][metadata.key]
             self.version += 1
+            self.changes.append(metadata.key)
             for listener in self._listeners:
                 listener(old, None)
         return old

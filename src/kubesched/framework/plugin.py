@@ -40,11 +40,13 @@ class Reach(enum.Enum):
     """What an answer about one node depends on, besides the pod's template and the plugin's `basis`.
 
     NODE   the node's own facts (labels, taints, allocatable, ...)
-    ROW    those, and the pods on that node
+    SUMS   the node's allocatable resources, and how many pods it has and what they request together: nothing else
+    ROW    everything about the node and the pods on it
     CYCLE  anything: never reused. Always right, and slower
     """
 
     NODE = enum.auto()
+    SUMS = enum.auto()
     ROW = enum.auto()
     CYCLE = enum.auto()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -92,6 +93,14 @@ class Verdict:
         """The answers for some of the nodes."""
         special = {k: self.special[p] for k, p in enumerate(positions.tolist()) if p in self.special}
         return Verdict(self.bits[positions], self.reasons, special)
+
+    def histogram(self) -> Counter[str]:
+        """How often each reason was given."""
+        counts = Counter(reason for status in self.special.values() for reason in status.reasons)
+        for bits, nodes in zip(*np.unique(self.bits, return_counts=True), strict=True):
+            for reason in status_of(int(bits), self.reasons, "").reasons:
+                counts[reason] += int(nodes)
+        return counts
 
     def status(self, position: int, plugin: str) -> Status:
         """The answer for one node."""

@@ -3,6 +3,8 @@
 The engine asks most often about a single node, the one where the last pod went. Plain integers are several times
 faster there than arrays of length one, so the columns of such a view become integers. Arrays count as Go's int64 does,
 overflow included: a number that could overflow in a percentage therefore stays in its array.
+
+Functions that say so work in place: hand them a result of your own, never a column of the table.
 """
 
 from __future__ import annotations
@@ -21,31 +23,43 @@ _LARGEST_PLAIN: Final = (1 << 62) // 100
 
 def amount(column: Integers) -> Amount:
     """A view's column, as an integer if the view has one row."""
-    return column.item() if len(column) == 1 and column[0] < _LARGEST_PLAIN else column
+    if len(column) != 1:
+        return column
+    value = column.item()
+    return value if value < _LARGEST_PLAIN else column
 
 
 def column(value: Amount, nodes: NodeView) -> Integers:
     """Back to one entry per row of the view; a plain number stands for every row."""
     if isinstance(value, np.ndarray):
         return value
-    return np.full(len(nodes), value, dtype=np.int64)
+    return np.array([value]) if len(nodes) == 1 else np.full(len(nodes), value)
 
 
 def at_least(value: Amount, lower: int) -> Amount:
-    return np.maximum(value, lower) if isinstance(value, np.ndarray) else max(value, lower)
+    """In place."""
+    return np.maximum(value, lower, out=value) if isinstance(value, np.ndarray) else max(value, lower)
 
 
 def at_most(value: Amount, upper: Amount) -> Amount:
-    if isinstance(value, np.ndarray) or isinstance(upper, np.ndarray):
-        return np.minimum(value, upper)
-    return min(value, upper)
+    """In place, unless only `upper` is an array."""
+    if isinstance(value, np.ndarray):
+        return np.minimum(value, upper, out=value)
+    return np.minimum(value, upper) if isinstance(upper, np.ndarray) else min(value, upper)
 
 
 def quotient(value: Amount, divisor: Amount) -> Amount:
-    """Division by a positive number that truncates toward zero, as Go's does."""
+    """Division by a positive number that truncates toward zero, as Go's does. In place."""
     if isinstance(value, np.ndarray) and np.count_nonzero(value < 0):
         return np.where(value < 0, -(-value // divisor), value // divisor)
-    return value // divisor
+    value //= divisor
+    return value
+
+
+def percentage(part: Amount, whole: Amount) -> Amount:
+    """How much of a positive whole the part is, without its fraction. In place."""
+    part *= 100
+    return quotient(part, whole)
 
 
 def holds_somewhere(truth: Truth) -> bool:

@@ -43,7 +43,7 @@ class ImageLocality(ScorePlugin):
             if (found := known.get(image)) is not None:
                 present[found.row_array()] += _scaled_size(found, nodes.table.node_count)
         most = _MOST_PER_CONTAINER * (len(pod.spec.containers) + len(pod.spec.init_containers))
-        counted = np.clip(present[nodes.rows], _LEAST, most)
+        counted = np.minimum(np.maximum(present[nodes.rows], _LEAST), most)
         scores: Integers = (counted - _LEAST) * MAX_SCORE // (most - _LEAST)
         return scores
 
@@ -63,4 +63,6 @@ def _with_tag(image: str) -> str:
 
 
 def _scaled_size(image: ImageState, node_count: int) -> int:
-    return int(float(image.size) * (len(image.rows) / node_count))
+    scaled = int(float(image.size) * (len(image.rows) / node_count))
+    # What Go makes of a number too large for int64, on amd64.
+    return scaled if scaled < 1 << 63 else -(1 << 63)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -34,7 +34,6 @@ from kubesched.framework import (
 )
 from kubesched.objects import Node, NodeSelector
 from kubesched.objects import NodeAffinity as Affinity
-from kubesched.objects.codec import convert
 from kubesched.objects.node_selectors import (
     NodeMatcher,
     PreferredNodeTerm,
@@ -86,6 +85,7 @@ class NodeAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
         """ConfigurationError for an added affinity that cannot be understood."""
         self._added, self._added_terms = _compile_added(args.added_affinity)
         self._required = PerTemplate(_requirement_of)
+        self._preferred = PerTemplate(_preferred_terms)
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Status | tuple[PreFilterResult, Status]:
         required = self._required.of(pod.template)
@@ -98,25 +98,23 @@ class NodeAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
         return PreFilterResult(required.node_names), SUCCESS
 
     def filter_nodes(self, state: CycleState, pod: PodTemplate, nodes: NodeView) -> Verdict:
-        not_wanted = (~self._required.of(pod).matching(nodes), NOT_WANTED)
+        is_unwanted = ~self._required.of(pod).matching(nodes)
         if self._added is None:
-            return Verdict.first_of(nodes, not_wanted)
-        return Verdict.first_of(nodes, (~matching_selector(self._added, nodes), NOT_ENFORCED), not_wanted)
+            return Verdict.rejects(nodes, where=is_unwanted, reason=NOT_WANTED)
+        is_forbidden = ~matching_selector(self._added, nodes)
+        return Verdict.first_of(nodes, (is_forbidden, NOT_ENFORCED), (is_unwanted, NOT_WANTED))
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Status:
         try:
-            terms = _preferred_terms(pod.template)
+            preferred = self._preferred.of(pod.template)
         except InvalidObjectError as error:
             return Status.failed(error)
-        if terms is None and self._added_terms is None:
-            return SKIP
-        state.write(NAME, (*(self._added_terms or ()), *(terms or ())))
-        return SUCCESS
+        return SKIP if preferred is None and self._added_terms is None else SUCCESS
 
     def score_nodes(self, state: CycleState, pod: PodTemplate, nodes: NodeView) -> Integers:
         """The sum of the weights of the preferences that the node meets."""
         scores = np.zeros(len(nodes), dtype=np.int64)
-        for preferred in state.read(NAME, tuple):
+        for preferred in (*(self._added_terms or ()), *(self._preferred.of(pod) or ())):
             scores += matching_term(preferred.term, nodes) * preferred.weight
         return scores
 
@@ -138,16 +136,14 @@ class NodeAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
         return Hint.QUEUE if matches and (old is None or not required.matches(old)) else Hint.SKIP
 
 
-def _compile_added(source: Any) -> tuple[NodeMatcher | None, tuple[PreferredNodeTerm, ...] | None]:
+def _compile_added(added: Affinity | None) -> tuple[NodeMatcher | None, tuple[PreferredNodeTerm, ...] | None]:
     """The added affinity of the arguments; None where it has no such part."""
-    if source is None:
+    if added is None:
         return None, None
-    field = "addedAffinity"
+    required = added.required_during_scheduling_ignored_during_execution
+    preferred = added.preferred_during_scheduling_ignored_during_execution
+    field = "addedAffinity.requiredDuringSchedulingIgnoredDuringExecution"
     try:
-        affinity = convert(source, Affinity)
-        required = affinity.required_during_scheduling_ignored_during_execution
-        preferred = affinity.preferred_during_scheduling_ignored_during_execution
-        field = "addedAffinity.requiredDuringSchedulingIgnoredDuringExecution"
         matcher = compile_node_selector_strictly(required) if required is not None else None
         field = "addedAffinity.preferredDuringSchedulingIgnoredDuringExecution"
         terms = compile_preferred_terms(preferred) if preferred else None

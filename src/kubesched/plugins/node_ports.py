@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from typing import Final
 
-from kubesched.columns import NodeView, PodInfo, PodTemplate
+import numpy as np
+
+from kubesched.columns import Counts, NodeView, PodInfo, PodTemplate, WhatIf
 from kubesched.columns.pod_template import ANY_ADDRESS, HostPort
 from kubesched.framework import (
     SKIP,
@@ -43,8 +45,11 @@ class NodePorts(PreFilterPlugin, FilterPlugin):
         return SUCCESS if pod.template.host_ports else SKIP
 
     def filter_nodes(self, state: CycleState, pod: PodTemplate, nodes: NodeView) -> Verdict:
-        holders = nodes.count((NAME, pod.host_ports), _holds_any_of(pod.host_ports))
-        return Verdict.rejects(nodes, where=nodes.pods_on_node(holders) > 0, reason=TAKEN)
+        holders = nodes.count((NAME, pod.host_ports), _conflicts_with(pod.host_ports))
+        conflicts = nodes.pods_on_node(holders)
+        if nodes.what_if is not None:
+            conflicts = conflicts - _freed_by_others(pod, nodes, nodes.what_if)
+        return Verdict.rejects(nodes, where=conflicts > 0, reason=TAKEN)
 
     def events_to_register(self) -> Sequence[EventHint]:
         return (
@@ -57,15 +62,37 @@ class NodePorts(PreFilterPlugin, FilterPlugin):
         if old is None or not (old.spec.node_name or old.status.nominated_node_name):
             return Hint.SKIP
         freed = self._templates.info(old).template.host_ports
-        return Hint.QUEUE if _conflict(pod.template.host_ports, freed) else Hint.SKIP
+        return Hint.QUEUE if _conflicts(freed, pod.template.host_ports) else Hint.SKIP
 
 
-def _holds_any_of(ports: frozenset[HostPort]) -> Callable[[PodTemplate], int]:
-    return lambda placed: _conflict(ports, placed.host_ports)
+def _freed_by_others(pod: PodTemplate, nodes: NodeView, what_if: WhatIf) -> Counts:
+    """Conflicts with pods that keep their ports, but share one with a pod that is supposed to be gone.
+
+    kube-scheduler knows a node's ports as a set: a pod that leaves frees its ports even if another pod, which should
+    not be possible, holds the same ones (HostPortInfo.Remove). Those that a preemptor may evict leave all together.
+    """
+    freed: Counts = np.zeros(len(nodes), dtype=np.int64)
+    templates = [what_if.templates[k] for k in what_if.templates_used()]
+    for port in {
+        port for t in templates if t is not None for port in t.host_ports if _conflicts({port}, pod.host_ports)
+    }:
+        gone = what_if.change(lambda other, port=port: port in other.host_ports, len(nodes)) < 0  # type: ignore[misc]  # mypy cannot infer a lambda with a default
+        keepers = nodes.count((NAME, port, pod.priority), _holds_and_keeps(port, pod.priority))
+        freed += np.where(gone, keepers.rows[nodes.rows], 0)
+    return freed
 
 
-def _conflict(wanted: frozenset[HostPort], held: frozenset[HostPort]) -> bool:
-    return any(_collide(one, other) for other in held for one in wanted)
+def _holds_and_keeps(port: HostPort, priority: int) -> Callable[[PodTemplate], int]:
+    return lambda placed: placed.priority >= priority and port in placed.host_ports
+
+
+def _conflicts_with(ports: frozenset[HostPort]) -> Callable[[PodTemplate], int]:
+    return lambda placed: _conflicts(placed.host_ports, ports)
+
+
+def _conflicts(held: Set[HostPort], wanted: frozenset[HostPort]) -> int:
+    """How many of the held ports are in the way."""
+    return sum(any(_collide(one, other) for one in wanted) for other in held)
 
 
 def _collide(one: HostPort, other: HostPort) -> bool:

@@ -61,7 +61,7 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
     """Rejects nodes without room for the pod's requests or for one more pod; scores by the configured strategy."""
 
     name = NAME
-    reach = Reach.ROW
+    reach = Reach.SUMS
 
     def __init__(self, args: NodeResourcesFitArgs, handle: Handle) -> None:
         # PreFilter never counts what claims allocate on the node (computePodResourceRequest's options).

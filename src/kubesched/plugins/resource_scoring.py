@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+import numpy as np
+
 from kubesched.columns import Integers, NodeView
 from kubesched.config.plugin_args import (
     LEAST_ALLOCATED,
@@ -15,13 +17,12 @@ from kubesched.config.plugin_args import (
     ScoringStrategy,
 )
 from kubesched.errors import ConfigurationError
-from kubesched.framework import MAX_SCORE
 from kubesched.objects.resource_names import CPU, MEMORY, is_scalar_resource
-from kubesched.plugins.amounts import Amount, amount, at_least, at_most, column, is_zero_somewhere, quotient
-from kubesched.plugins.resource_shape import FULL, curve
+from kubesched.plugins.amounts import Amount, amount, at_least, at_most, column, is_zero_somewhere, percentage, quotient
+from kubesched.plugins.resource_shape import curve
 
-Rate: TypeAlias = Callable[[Amount, Amount], Amount]
-"""(requested with the incoming pod, capacity other than zero) -> score of one resource."""
+Rate: TypeAlias = Callable[[Amount, int, Amount], Amount]
+"""(what is taken, the pod's request, a capacity other than zero) -> score of one resource, in an array of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +64,15 @@ class ResourceScorer:
             capacity = amount(nodes.allocatable(resource.name))
             weight: Amount = resource.weight
             if is_zero_somewhere(capacity):
-                weight = weight * (capacity != 0)
-                capacity = at_least(capacity, 1)
-            score = self._rate(_used(nodes, resource.name) + resource.request, capacity)
+                is_missing = capacity == 0
+                capacity = capacity + is_missing
+                weight = weight * ~is_missing if isinstance(is_missing, np.ndarray) else 0
+            score = self._rate(_used(nodes, resource.name), resource.request, capacity)
             if self._counts_only_positive:
                 weight = weight * (score > 0)
-            total = total + (score if _is_one(weight) else score * weight)
+            if isinstance(weight, np.ndarray) or weight != 1:
+                score = score * weight
+            total = score if isinstance(total, int) and total == 0 else total + score
             total_weight = total_weight + weight
         return column(self._mean(total, at_least(total_weight, 1)), nodes)
 
@@ -88,22 +92,19 @@ def _used(nodes: NodeView, resource: str) -> Amount:
     return amount(nodes.requested(resource))
 
 
-def _is_one(weight: Amount) -> bool:
-    return isinstance(weight, int) and weight == 1
+def _least_allocated(used: Amount, request: int, capacity: Amount) -> Amount:
+    free = capacity - used
+    free -= request
+    return percentage(at_least(free, 0), capacity)
 
 
-def _least_allocated(requested: Amount, capacity: Amount) -> Amount:
-    return quotient(at_least(capacity - requested, 0) * MAX_SCORE, capacity)
-
-
-def _most_allocated(requested: Amount, capacity: Amount) -> Amount:
-    return quotient(at_most(requested, capacity) * MAX_SCORE, capacity)
+def _most_allocated(used: Amount, request: int, capacity: Amount) -> Amount:
+    return percentage(at_most(used + request, capacity), capacity)
 
 
 def _along(scores: Integers) -> Rate:
-    def rate(requested: Amount, capacity: Amount) -> Amount:
-        percent = quotient(at_most(requested, capacity) * FULL, capacity)
-        score: Amount = scores[at_least(percent, 0)]
+    def rate(used: Amount, request: int, capacity: Amount) -> Amount:
+        score: Amount = scores[at_least(_most_allocated(used, request, capacity), 0)]
         return score
 
     return rate

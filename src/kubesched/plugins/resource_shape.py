@@ -12,7 +12,8 @@ from kubesched.config.plugin_args import UtilizationShapePoint
 from kubesched.framework import MAX_SCORE
 
 FULL: Final = 100
-"""Utilization counts in percent."""
+"""Per cent."""
+
 _HIGHEST_POINT: Final = 10
 _SCALE: Final = MAX_SCORE // _HIGHEST_POINT
 

@@ -2,17 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, field
 from random import Random
+from typing import Any, Protocol
 
 from kubesched.clock import Clock
 from kubesched.columns import Booleans, Cluster, NodeView, PodInfo
 from kubesched.config.feature_gates import FeatureGates
-from kubesched.framework import ApiWriter, CycleState, EventRecorder, Extender, Nominator, ObjectStores, WaitingPod
+from kubesched.framework import (
+    ApiWriter,
+    CycleState,
+    EventRecorder,
+    Extender,
+    Nominator,
+    ObjectStores,
+    PreemptionObserver,
+    SilentPreemption,
+    WaitingPod,
+)
 from kubesched.runtime.waiting_pods import WaitingPods
 
-FilterFunction = Callable[[CycleState, PodInfo, NodeView], Booleans]
+
+class FiltersWithNominated(Protocol):
+    """A profile's engine, as far as its plugins may ask it."""
+
+    def fits_with_nominated(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Booleans: ...
+    def reasons_with_nominated(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Counter[str]: ...
+
+
+def _not_running(work: Coroutine[Any, Any, None]) -> None:
+    work.close()
+    raise RuntimeError("the scheduler is not set up yet")
 
 
 @dataclass(kw_only=True)
@@ -30,10 +52,13 @@ class Surroundings:
     extenders: Sequence[Extender] = ()
     activate: Callable[[Iterable[PodInfo]], None] = field(default=lambda pods: None)
     """Set once the queue exists."""
+    start_task: Callable[[Coroutine[Any, Any, None]], None] = field(default=_not_running)
+    """Set once the scheduler exists."""
+    preemption_observer: PreemptionObserver = field(default_factory=SilentPreemption)
 
 
 class ProfileHandle:
-    """Implements `kubesched.framework.Handle`. `filter_function` is set once the profile's engine exists."""
+    """Implements `kubesched.framework.Handle`. `engine` is set once it exists."""
 
     def __init__(self, profile_name: str, surroundings: Surroundings) -> None:
         self.profile_name = profile_name
@@ -50,7 +75,8 @@ class ProfileHandle:
         self.waiting = WaitingPods()
         self.in_pre_bind: dict[str, Callable[[str], None]] = {}
         """By uid: how to cancel a pod that is in its PreBind."""
-        self.filter_function: FilterFunction | None = None
+        self.preemption_observer = surroundings.preemption_observer
+        self.engine: FiltersWithNominated | None = None
 
     def waiting_pods(self) -> Iterable[WaitingPod]:
         return self.waiting
@@ -68,6 +94,13 @@ class ProfileHandle:
     def activate(self, pods: Iterable[PodInfo]) -> None:
         self._shared.activate(pods)
 
+    def start_task(self, work: Coroutine[Any, Any, None]) -> None:
+        self._shared.start_task(work)
+
     def fits_with_nominated(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Booleans:
-        assert self.filter_function is not None, "the profile's engine is not set up yet"
-        return self.filter_function(state, pod, nodes)
+        assert self.engine is not None, "the profile's engine is not set up yet"
+        return self.engine.fits_with_nominated(state, pod, nodes)
+
+    def reasons_with_nominated(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Counter[str]:
+        assert self.engine is not None, "the profile's engine is not set up yet"
+        return self.engine.reasons_with_nominated(state, pod, nodes)

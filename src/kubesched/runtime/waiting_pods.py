@@ -36,6 +36,12 @@ class WaitingPod:
     def reject(self, plugin: str, message: str) -> None:
         self._decide(Status.unschedulable(message).by(plugin))
 
+    def preempt(self, plugin: str, message: str) -> bool:
+        """Take its node from it. An error, not a rejection: nothing about the pod keeps it from another try."""
+        is_open = not self._decided.done()
+        self._decide(Status.failed(message).by(plugin))
+        return is_open
+
     async def decision(self) -> Status:
         return await self._decided
 

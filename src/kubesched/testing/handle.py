@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import asyncio
+from collections import Counter
+from collections.abc import Coroutine, Iterable, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
@@ -18,9 +20,11 @@ from kubesched.framework import (
     FilterPlugin,
     ObjectStores,
     Plugin,
+    PreemptionObserver,
     PreFilterPlugin,
     PreScorePlugin,
     ScorePlugin,
+    SilentPreemption,
     Status,
     WaitingPod,
 )
@@ -44,6 +48,11 @@ class FakeHandle:
     profile_name: str = "default-scheduler"
     waiting: dict[str, WaitingPod] = field(default_factory=dict)
     activated: list[PodInfo] = field(default_factory=list)
+    preemption_observer: PreemptionObserver = field(default_factory=SilentPreemption)
+    tasks: list[asyncio.Task[None]] = field(default_factory=list)
+    """What plugins started beside the scheduling; a test awaits it."""
+    filters: Sequence[FilterPlugin] = ()
+    """The filters that `fits_with_nominated` asks; nominated pods are not considered."""
 
     def waiting_pods(self) -> Iterable[WaitingPod]:
         return self.waiting.values()
@@ -57,8 +66,20 @@ class FakeHandle:
     def activate(self, pods: Iterable[PodInfo]) -> None:
         self.activated.extend(pods)
 
+    def start_task(self, work: Coroutine[Any, Any, None]) -> None:
+        self.tasks.append(asyncio.get_running_loop().create_task(work))
+
     def fits_with_nominated(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Booleans:
-        return np.ones(len(nodes), dtype=np.bool_)
+        fits = nodes.exists
+        for plugin in self.filters:
+            fits = fits & plugin.filter_nodes(state, pod.template, nodes).fitting
+        return fits
+
+    def reasons_with_nominated(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Counter[str]:
+        reasons = Counter[str]()
+        for plugin in self.filters:
+            reasons += plugin.filter_nodes(state, pod.template, nodes).histogram()
+        return reasons
 
     def load(self, *objects: Any) -> FakeHandle:
         """Put nodes, placed pods, namespaces and any other object where plugins look for them."""

@@ -1,24 +1,18 @@
-"""What is counted for a pod template: the pods that each constraint selects, and the nodes that take part."""
+"""What is counted for a pod template: the pods that each constraint selects, over the nodes that take part."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Final
 from weakref import WeakKeyDictionary
 
-import numpy as np
-import numpy.typing as npt
-
 from kubesched.columns import Booleans, Cluster, Counts, LabelColumn, NodeView, PodCount, PodTemplate
 from kubesched.columns.label_tags import label_tags
-from kubesched.columns.node_matching import matching_labels, matching_selector
 from kubesched.errors import InvalidObjectError
-from kubesched.objects import Taint
-from kubesched.objects.node_selectors import compile_node_selector
 from kubesched.objects.selectors import Selector
 from kubesched.plugins.pod_topology_spread.constraints import HARD, SOFT, Constraint, Constraints
+from kubesched.plugins.pod_topology_spread.participation import Participants, Participation
 
 NAME: Final = "PodTopologySpread"
 
@@ -28,26 +22,25 @@ class Spread:
     """One constraint over the cluster as it is."""
 
     constraint: Constraint
-    column: LabelColumn
+    part: Participation
     count: PodCount
-    included: Booleans  # per row of the table: whether its pods count
-    includes_all: bool  # ... which is true of all rows that carry the label
     is_self_matching: bool
+
+    @property
+    def column(self) -> LabelColumn:
+        return self.part.column
 
     def sums(self) -> Counts:
         """Selected pods per domain; the last entry answers for nodes without the label. Don't write to it."""
-        return self.count.per_domain(self.column, None if self.includes_all else self.included)
-
-    @cached_property
-    def domains(self) -> npt.NDArray[np.intp]:
-        """The domains with at least one node that takes part."""
-        ids = self.column.ids[: len(self.included)] + 1
-        return np.flatnonzero(np.bincount(ids[self.included], minlength=1)[1:])
+        return self.count.per_domain(self.part.column, None if self.part.is_unrestricted else self.part.rows)
 
 
 @dataclass(frozen=True)
 class Plan:
-    """All of a pod's constraints of one kind. `carrying` are rows with all their labels; None if that is not asked."""
+    """All of a pod's constraints of one kind.
+
+    `carrying` are the rows with all their labels; None if all nodes carry them, or if it does not matter.
+    """
 
     spreads: tuple[Spread, ...] = ()
     carrying: Booleans | None = None
@@ -80,6 +73,7 @@ class Plans:
     def __init__(self, cluster: Cluster, constraints: Constraints) -> None:
         self._cluster = cluster
         self._constraints = constraints
+        self._participants = Participants(cluster)
         self._plans: WeakKeyDictionary[PodTemplate, PlanPair] = WeakKeyDictionary()
 
     def of(self, pod: PodTemplate) -> PlanPair:
@@ -87,7 +81,8 @@ class Plans:
         selector = self._constraints.default_selector(pod)
         if selector is None and not pod.spec.topology_spread_constraints:
             return _UNCONSTRAINED
-        made_with = (cluster.nodes.node_changes.position, cluster.counts.drops, selector)
+        # A pod on a node that is not known yet adds a row without a change of nodes.
+        made_with = (cluster.nodes.node_changes.position, len(cluster.nodes), cluster.counts.drops, selector)
         plans = self._plans.get(pod)
         if plans is None or plans.made_with != made_with:
             plans = self._plans[pod] = PlanPair(made_with, self._make(pod, HARD), self._make(pod, SOFT))
@@ -100,35 +95,26 @@ class Plans:
             return Plan(problem=str(error))
         if not constraints:
             return NOTHING
-        nodes = self._cluster.view()
         # The system's defaults for scoring spread over hosts even where zones are not known (PreScore).
         needs_all_labels = (
             action == HARD or bool(pod.spec.topology_spread_constraints) or not self._constraints.are_system_defaults
         )
-        carrying = _carrying_all(constraints, nodes) if needs_all_labels else None
-        candidates = nodes.exists if carrying is None else carrying
-        spreads = tuple(_spread(constraint, pod, nodes, candidates) for constraint in constraints)
-        return Plan(spreads, carrying)
+        keys = frozenset(constraint.topology_key for constraint in constraints if needs_all_labels)
+        nodes = self._cluster.view()
+        spreads = tuple(
+            Spread(
+                constraint=constraint,
+                part=self._participants.of(pod, constraint, keys),
+                count=selected_pods(pod.namespace, constraint.selector, nodes),
+                is_self_matching=constraint.selector.matches(pod.labels),
+            )
+            for constraint in constraints
+        )
+        carrying = self._participants.carrying(keys)
+        return Plan(spreads, carrying if (carrying != nodes.exists).any() else None)
 
 
 _UNCONSTRAINED: Final = PlanPair(None, NOTHING, NOTHING)
-
-
-def _spread(constraint: Constraint, pod: PodTemplate, nodes: NodeView, candidates: Booleans) -> Spread:
-    included = candidates.copy()
-    if constraint.honors_node_affinity:
-        included &= _wanted_nodes(pod, nodes)
-    if constraint.honors_taints:
-        included &= nodes.by_taint_set(lambda taints: int(_tolerates_all(pod, taints))) != 0
-    column = nodes.label(constraint.topology_key)
-    return Spread(
-        constraint=constraint,
-        column=column,
-        count=selected_pods(pod.namespace, constraint.selector, nodes),
-        included=included,
-        includes_all=not bool((column.present(nodes.rows) & ~included).any()),
-        is_self_matching=constraint.selector.matches(pod.labels),
-    )
 
 
 def selected_pods(namespace: str, selector: Selector, nodes: NodeView) -> PodCount:
@@ -142,24 +128,3 @@ def selected_pods(namespace: str, selector: Selector, nodes: NodeView) -> PodCou
         counts_terminating=False,
         tags=() if selector.selects_everything else label_tags(selector),
     )
-
-
-def _carrying_all(constraints: tuple[Constraint, ...], nodes: NodeView) -> Booleans:
-    carrying = nodes.exists.copy()
-    for key in {constraint.topology_key for constraint in constraints}:
-        carrying &= nodes.label(key).present(nodes.rows)
-    return carrying
-
-
-def _wanted_nodes(pod: PodTemplate, nodes: NodeView) -> Booleans:
-    """Nodes that the pod's node selector and required node affinity match; a term that makes no sense matches none."""
-    wanted = matching_labels(pod.spec.node_selector, nodes)
-    affinity = pod.spec.affinity.node_affinity if pod.spec.affinity else None
-    required = affinity.required_during_scheduling_ignored_during_execution if affinity else None
-    if required is not None:
-        wanted &= matching_selector(compile_node_selector(required), nodes)
-    return wanted
-
-
-def _tolerates_all(pod: PodTemplate, taints: tuple[Taint, ...]) -> bool:
-    return all(pod.tolerates(taint) for taint in taints if taint.effect in ("NoSchedule", "NoExecute"))

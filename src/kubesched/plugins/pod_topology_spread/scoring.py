@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from kubesched.columns import ABSENT, Booleans, Ids, Integers, NodeView
+from kubesched.columns import ABSENT, Integers, NodeView, Positions
 from kubesched.columns.types import Floats
 from kubesched.framework import MAX_SCORE
 from kubesched.plugins.pod_topology_spread.constraints import HOSTNAME
@@ -29,7 +29,9 @@ def topology_weights(plan: Plan, nodes: NodeView) -> tuple[float, ...]:
 def _size(spread: Spread, nodes: NodeView) -> int:
     if spread.column.key == HOSTNAME:
         return len(nodes)
-    return int(np.count_nonzero(np.bincount(_values(spread, nodes) + 1)))
+    is_there = np.zeros(len(spread.column.values) + 1, dtype=np.bool_)
+    is_there[_values(spread, nodes)] = True
+    return int(np.count_nonzero(is_there))
 
 
 def raw_scores(plan: Plan, weights: tuple[float, ...], nodes: NodeView) -> Integers:
@@ -37,7 +39,7 @@ def raw_scores(plan: Plan, weights: tuple[float, ...], nodes: NodeView) -> Integ
     total: Floats = np.zeros(len(nodes), dtype=np.float64)
     for spread, weight in zip(plan.spreads, weights, strict=True):
         total += _cost(spread, np.float64(weight), nodes)
-    scores = np.floor(total + 0.5).astype(np.int64)
+    scores = (total + 0.5).astype(np.int64)  # math.Round, as there is nothing negative
     if plan.carrying is not None:
         scores[~plan.carrying[nodes.rows]] = IGNORED
     return scores
@@ -60,10 +62,10 @@ def _cost(spread: Spread, weight: np.float64, nodes: NodeView) -> Floats:
 # nodes whose value really is empty, if there are any (initPreScoreState reads a missing label as "").
 
 
-def _values(spread: Spread, nodes: NodeView) -> Ids:
+def _values(spread: Spread, nodes: NodeView) -> Positions:
     ids = nodes.domains(spread.column.key)
     empty = spread.column.id_of("")
-    return ids if empty < 0 else np.where(ids == ABSENT, np.int32(empty), ids)
+    return ids if empty < 0 else np.where(ids == ABSENT, empty, ids)
 
 
 def _pods_per_value(spread: Spread) -> Integers:
@@ -71,7 +73,7 @@ def _pods_per_value(spread: Spread) -> Integers:
     empty = spread.column.id_of("")
     if empty < 0:
         return sums
-    unlabelled = spread.included & ~spread.column.present(slice(0, len(spread.included)))
+    unlabelled = spread.part.rows & ~spread.column.present(slice(0, len(spread.part.rows)))
     sums = sums.copy()
     sums[empty] += spread.count.rows[: len(unlabelled)][unlabelled].sum()
     return sums
@@ -79,11 +81,13 @@ def _pods_per_value(spread: Spread) -> Integers:
 
 def normalized(scores: Integers) -> Integers:
     """The least becomes the best, in integers as in Go."""
-    counted: Booleans = scores != IGNORED
-    if not counted.any():
+    compared = scores if IGNORED not in scores else scores[scores != IGNORED]
+    if not len(compared):
         return np.zeros(len(scores), dtype=np.int64)
-    compared = scores if counted.all() else scores[counted]
     least, largest = int(compared.min()), int(compared.max())
     if largest == 0:
-        return np.where(counted, MAX_SCORE, 0)
-    return np.where(counted, MAX_SCORE * (largest + least - scores) // largest, 0)
+        return np.where(scores == IGNORED, 0, MAX_SCORE)
+    spread_out = MAX_SCORE * (largest + least - scores) // largest
+    if compared is not scores:
+        spread_out[scores == IGNORED] = 0
+    return spread_out

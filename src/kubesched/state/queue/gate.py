@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from kubesched.clock import Clock
 from kubesched.columns import PodInfo
-from kubesched.framework import Code, PreEnqueuePlugin, QueuedPod
+from kubesched.framework import SUCCESS, Code, PreEnqueuePlugin, QueuedPod
 from kubesched.state.queue.observer import QueueObserver
 
 logger = logging.getLogger(__name__)
@@ -35,13 +35,14 @@ class EnqueueGate:
         start = self._clock.monotonic()
         refused_by = _first_refusal(plugins, queued.info)
         self._observer.pre_enqueue_ran(profile, self._clock.monotonic() - start)
-        if refused_by and refused_by not in queued.unschedulable_plugins and refused_by not in queued.pending_plugins:
-            self._observer.rejections_changed(refused_by, profile, +1)
-        if refused_by:
-            queued.unschedulable_plugins.add(refused_by)
-            queued.was_flushed = False
         queued.gating_plugin = refused_by
-        return not refused_by
+        if not refused_by:
+            return True
+        if refused_by not in queued.unschedulable_plugins and refused_by not in queued.pending_plugins:
+            self._observer.rejections_changed(refused_by, profile, +1)
+        queued.unschedulable_plugins.add(refused_by)
+        queued.was_flushed = False
+        return False
 
 
 def _first_refusal(plugins: Sequence[PreEnqueuePlugin], info: PodInfo) -> str:
@@ -49,7 +50,7 @@ def _first_refusal(plugins: Sequence[PreEnqueuePlugin], info: PodInfo) -> str:
     for plugin in plugins:
         try:
             status = plugin.pre_enqueue(info)
-            if status.is_success:
+            if status is SUCCESS or status.is_success:
                 continue
         except Exception:
             logger.exception("plugin %s failed at PreEnqueue for pod %s", plugin.name, info.key)

@@ -43,10 +43,6 @@ class InFlight:
     def __iter__(self) -> Iterator[QueuedPod]:
         return (queued for _, queued in self._pods.values())
 
-    def get(self, uid: str) -> QueuedPod | None:
-        entry = self._pods.get(uid)
-        return entry[1] if entry is not None else None
-
     def start(self, queued: QueuedPod) -> None:
         self._pods[queued.info.pod.metadata.uid] = (self._log_start + len(self._log), queued)
 
@@ -62,15 +58,14 @@ class InFlight:
             return None
         return tuple(islice(self._log, entry[0] - self._log_start, None))
 
-    def done(self, uid: str) -> None:
-        """The pod's attempt is over. Idempotent."""
+    def done(self, uid: str) -> bool:
+        """The pod's attempt is over. False if it was not in flight (any more)."""
         entry = self._pods.pop(uid, None)
-        if entry is not None and self._log and entry[0] == self._log_start:
+        if entry is None:
+            return False
+        if self._log and entry[0] == self._log_start:
             self._forget_unneeded()
-
-    def clear(self) -> None:
-        self._pods.clear()
-        self._forget_unneeded()
+        return True
 
     def counts(self) -> Counter[str]:
         """How many pods (`PodPopped`) and how many events, by label, are held."""

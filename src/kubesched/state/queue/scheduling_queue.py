@@ -1,16 +1,15 @@
 """The scheduling queue: where a pod waits until it is tried, and in which order pods are tried.
 
-                  add                       pop              done
-(new pod) ──────► gate ──► active ────────────────► in flight ────► (bound or gone)
-                   │          ▲    ▲ early            │
-         PreEnqueue│   flush  │    │    add_unschedulable: does an event of the meantime help?
-                   │          │    └─────────┐        │
-                   ▼          └── backoff ◄──┼────────┤ yes, or an error
-                gated ─┐           ▲         │        │
-                       ├─ unschedulable ◄────┼────────┘ no
-                       │           │         │
-                       └───────────┴─────────┘
-                  an event that helps, an update, activate, time-out: through the gate
+    new pod ─ add ─► PreEnqueue ─► active ─ pop ─► in flight ─ done ─► bound or gone
+                         │         ▲    ▲               │
+                         ▼         │    │               │ add_unschedulable
+                       gated       │    └── backoff ◄───┤ an error, or what happened meanwhile helps
+                         │         │          ▲         │
+                         │         │          │         ▼
+                         └─────────┴──────────┴── unschedulable
+                          an event that helps, an update, activate, the time-out
+
+Whatever leaves the unschedulable or gated pods goes through PreEnqueue again.
 """
 
 from __future__ import annotations
@@ -23,7 +22,6 @@ from kubesched.clock import Clock
 from kubesched.columns import PodInfo, PodTemplate
 from kubesched.framework import ClusterEvent, QueuedPod, QueueSortPlugin
 from kubesched.framework.events import (
-    ASSIGNED_POD_ADD,
     FORCE_ACTIVATE,
     UNSCHEDULABLE_TIMEOUT,
     UNSCHEDULED_POD_ADD,
@@ -32,6 +30,7 @@ from kubesched.framework.events import (
 from kubesched.objects import Pod
 from kubesched.state.nominator import PodNominator
 from kubesched.state.queue.backoff import ORDERING_WINDOW
+from kubesched.state.queue.dump import describe
 from kubesched.state.queue.gate import EnqueueGate, PreEnqueuePerProfile
 from kubesched.state.queue.hints import HintsPerProfile, HintTable, Inquiry, Requeue
 from kubesched.state.queue.in_flight import InFlight
@@ -43,6 +42,8 @@ from kubesched.state.queue.waiting_pods import WaitingPods
 LEFTOVER_INTERVAL: Final = 30.0
 """Seconds between looks for pods that have waited too long."""
 
+POD_ADDED: Final = UNSCHEDULED_POD_ADD.label
+POD_UPDATED: Final = UNSCHEDULED_POD_UPDATE.label
 ATTEMPT_FAILED: Final = "ScheduleAttemptFailure"
 
 
@@ -73,6 +74,8 @@ class SchedulingQueue:
         gate = EnqueueGate(pre_enqueue or {}, clock, observer)
         self._waiting = WaitingPods(sort.sort_key, gate, self._settings, clock, observer)
         self._in_flight = InFlight()
+        self._pods: dict[str, QueuedPod] = {}
+        """All of them, by uid: those that wait and those in flight."""
         self._sequence = count(1)
         self._is_closed = False
 
@@ -80,12 +83,11 @@ class SchedulingQueue:
 
     def add(self, info: PodInfo) -> None:
         """Take in a pending pod. One that is known already is updated."""
-        uid = info.uid
-        known = self._waiting.get(uid) or self._in_flight.get(uid)
+        known = self._pods.get(info.uid)
         if known is not None:
             self.update(known.info.pod, info)
         else:
-            self._add_new(info, UNSCHEDULED_POD_ADD)
+            self._add_new(info, POD_ADDED)
 
     def update(self, old: Pod, new: PodInfo) -> None:
         """A pending pod changed. One that is in flight stays there: its failed attempt will look at the change.
@@ -93,13 +95,16 @@ class SchedulingQueue:
         One that waits for an event is requeued if the change is the event that helps. An unknown one is taken in.
         """
         uid = new.uid
+        queued = self._pods.get(uid)
         if old.metadata.uid != uid:
             self.delete(old)
             self.add(new)
+        elif queued is None:
+            self._add_new(new, POD_UPDATED)
         elif uid in self._in_flight:
             for event in self._events_of(old, new.pod):
                 self._in_flight.record(event, old, new.pod)
-        elif (queued := self._waiting.get(uid)) is not None:
+        else:
             queued.info = new
             self.nominator.update(old, new)
             if uid in self._waiting.active:
@@ -108,14 +113,13 @@ class SchedulingQueue:
                 self._waiting.backoff.reorder(queued)
             else:
                 self._reconsider(queued, old)
-        else:
-            self._add_new(new, UNSCHEDULED_POD_UPDATE)
 
     def delete(self, pod: Pod) -> None:
         """The pod is gone, or bound by somebody else. One in flight stays there until it is done."""
         self.nominator.remove(pod)
         queued = self._waiting.remove(pod.metadata.uid)
         if queued is not None:
+            del self._pods[queued.uid]
             self._count_rejections(queued, -1)
 
     # A pod's attempt.
@@ -151,6 +155,7 @@ class SchedulingQueue:
         """
         try:
             self._waiting.refuse_duplicate(queued)
+            self._pods[queued.uid] = queued
             if queued.unschedulable_plugins or queued.pending_plugins:
                 queued.unschedulable_count += 1
                 queued.consecutive_errors = 0
@@ -167,8 +172,9 @@ class SchedulingQueue:
             self._in_flight.done(queued.uid)
 
     def done(self, uid: str) -> None:
-        """The attempt is over for good: the pod is bound or gone. Idempotent."""
-        self._in_flight.done(uid)
+        """The attempt is over for good: the pod is bound or gone. Idempotent, also for a pod that came back."""
+        if self._in_flight.done(uid):
+            del self._pods[uid]
 
     # Events.
 
@@ -195,21 +201,14 @@ class SchedulingQueue:
             cohorts = waiting.unschedulable.rejected_by(interest.rejectors)
         if predicate is not None:
             cohorts = [cohort for cohort in cohorts if predicate(cohort.rejection.template)]
-        inquiry = Inquiry(interest, old, new, self._clock, self._observer)
-        for queued, requeue in [move for cohort in cohorts for move in inquiry.moves(cohort)]:
-            if queued.uid != except_uid:
-                waiting.unschedulable.remove(queued.uid)
-                waiting.requeue(queued, requeue, interest.label)
+        if cohorts:
+            inquiry = Inquiry(interest, old, new, self._clock, self._observer)
+            moves = [move for cohort in cohorts for move in inquiry.moves(cohort)]
+            for queued, requeue in moves:
+                if queued.uid != except_uid:
+                    waiting.unschedulable.remove(queued.uid)
+                    waiting.requeue(queued, requeue, interest.label)
         self._in_flight.record(event, old, new)
-
-    def assigned_pod_added(self, pod: Pod) -> None:
-        """A pod is on a node now."""
-        self.move_all(ASSIGNED_POD_ADD, None, pod)
-
-    def assigned_pod_updated(self, old: Pod, new: Pod) -> None:
-        """A pod on a node changed."""
-        for event in self._events_of(old, new):
-            self.move_all(event, old, new)
 
     def activate(self, pods: Iterable[PodInfo]) -> None:
         """Try these pods at once, without backoff, if they wait here; those in flight, when they come back."""
@@ -251,7 +250,8 @@ class SchedulingQueue:
 
     def close(self) -> None:
         """Wake whoever waits in `pop`. Pods in flight need not be reported back."""
-        self._in_flight.clear()
+        for queued in list(self._in_flight):
+            self.done(queued.uid)
         self._is_closed = True
         self._waiting.available.set()
 
@@ -278,11 +278,19 @@ class SchedulingQueue:
         summary = f"activeQ:{active}; backoffQ:{backoff}; unschedulablePods:{unschedulable + gated}"
         return [queued.info.pod for _, queued in self._waiting], summary
 
+    def dump(self) -> str:
+        """All pods, waiting and in flight, in one line each."""
+        now = self._clock.monotonic()
+        waiting = [describe(place, queued, now) for place, queued in self._waiting]
+        in_flight = [describe("in flight", queued, now) for queued in self._in_flight]
+        return "\n".join((self.pending_pods()[1], *waiting, *in_flight))
+
     # The steps that the above share.
 
-    def _add_new(self, info: PodInfo, event: ClusterEvent) -> None:
+    def _add_new(self, info: PodInfo, label: str) -> None:
         queued = QueuedPod(info, self._clock.monotonic(), sequence=next(self._sequence))
-        if self._waiting.admit(queued, event.label) and info.pod.status.nominated_node_name:
+        self._pods[info.pod.metadata.uid] = queued
+        if self._waiting.admit(queued, label) and info.pod.status.nominated_node_name:
             self.nominator.add(info, None)
 
     def _take_off(self, queued: QueuedPod) -> None:

@@ -104,8 +104,9 @@ class UnschedulablePods:
     def rejected_by(self, rejectors: Iterable[Rejector]) -> list[Cohort]:
         """The cohorts that one or more of the plugins rejected, each once."""
         found: dict[Rejection, Cohort] = {}
-        for rejector in rejectors:
-            found.update(self._rejected_by.get(rejector, {}))
+        if self._rejected_by:
+            for rejector in rejectors:
+                found.update(self._rejected_by.get(rejector, {}))
         return list(found.values())
 
     def _open(self, rejection: Rejection) -> Cohort:

@@ -51,9 +51,6 @@ class WaitingPods:
         yield from ((SubQueue.BACKOFF, queued) for queued in self.backoff)
         yield from ((SubQueue.GATED if q.is_gated else SubQueue.UNSCHEDULABLE, q) for q in self.unschedulable)
 
-    def get(self, uid: str) -> QueuedPod | None:
-        return self.active.get(uid) or self.unschedulable.get(uid) or self.backoff.get(uid)
-
     def remove(self, uid: str) -> QueuedPod | None:
         return self.active.remove(uid) or self.backoff.remove(uid) or self.unschedulable.remove(uid)
 

@@ -1,0 +1,221 @@
+"""What the client costs the loop's thread for a pod: its watch event, its binding, its event.
+
+    python benchmarks/client_io.py
+
+CPU time of the one thread that runs the scheduler (`time.thread_time`), the best of several rounds; the HTTP library's
+own thread is not counted. The server is a small one in a process of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import multiprocessing
+import random
+import socket
+import time
+from collections.abc import AsyncGenerator, Callable, Coroutine
+from typing import Any
+
+import msgspec
+import uvicorn
+import uvloop
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response as HttpResponse
+from starlette.routing import Route
+
+from kubesched.client.connection import Connection
+from kubesched.client.http_transport import HttpTransport
+from kubesched.client.informer import Informer
+from kubesched.client.pod_writer import PodWriter
+from kubesched.client.recorder import EventRecorder
+from kubesched.client.rest import RestClient
+from kubesched.client.transport import Response
+from kubesched.clock import SystemClock
+from kubesched.objects import ObjectMeta, Pod
+
+ROUNDS = 5
+EVENTS = 10_000
+REQUESTS = 2_000
+CONCURRENCY = 50
+
+
+def pod_manifest(number: int) -> dict[str, Any]:
+    """A pod as an API server sends it, managed fields and all: some 4 KiB."""
+    fields: dict[str, Any] = {f"f:field-{index}": {".": {}, "f:name": {}, "f:value": {}} for index in range(30)}
+    return {
+        "kind": "Pod",
+        "apiVersion": "v1",
+        "metadata": {
+            "name": f"web-7d4b9c6f5-{number:06d}",
+            "generateName": "web-7d4b9c6f5-",
+            "namespace": "default",
+            "uid": f"5f2b8d0e-3c1a-4e6f-9b7d-{number:012d}",
+            "resourceVersion": str(1000 + number),
+            "creationTimestamp": "2026-01-01T00:00:00Z",
+            "labels": {"app": "web", "pod-template-hash": "7d4b9c6f5"},
+            "ownerReferences": [
+                {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web-7d4b9c6f5", "uid": "x", "controller": True}
+            ],
+            "managedFields": [
+                {"manager": "kube-controller-manager", "operation": "Update", "apiVersion": "v1", "fieldsV1": fields}
+            ],
+        },
+        "spec": {
+            "volumes": [{"name": "kube-api-access", "projected": {"sources": [], "defaultMode": 420}}],
+            "containers": [
+                {
+                    "name": "web",
+                    "image": "registry.example/web:1.2.3",
+                    "ports": [{"containerPort": 8080, "protocol": "TCP"}],
+                    "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"memory": "256Mi"}},
+                    "volumeMounts": [{"name": "kube-api-access", "mountPath": "/var/run/secrets", "readOnly": True}],
+                    "terminationMessagePath": "/dev/termination-log",
+                    "imagePullPolicy": "IfNotPresent",
+                }
+            ],
+            "restartPolicy": "Always",
+            "serviceAccountName": "default",
+            "schedulerName": "default-scheduler",
+            "tolerations": [
+                {"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute"},
+                {"key": "node.kubernetes.io/unreachable", "operator": "Exists", "effect": "NoExecute"},
+            ],
+            "priority": 0,
+        },
+        "status": {"phase": "Pending", "qosClass": "Burstable"},
+    }
+
+
+class WatchOnly:
+    """A transport that serves one streamed list of many pods."""
+
+    host = "benchmark"
+
+    def __init__(self, chunks: list[bytes]) -> None:
+        self._chunks = chunks
+
+    async def request(self, *args: Any, **kwargs: Any) -> Response:
+        raise NotImplementedError
+
+    async def stream(self, path: str, *, query: str = "", time_limit: float) -> AsyncGenerator[bytes, None]:
+        bookmark = {"metadata": {"resourceVersion": "1", "annotations": {"k8s.io/initial-events-end": "true"}}}
+        yield msgspec.json.encode({"type": "BOOKMARK", "object": bookmark}) + b"\n"
+        for chunk in self._chunks:
+            yield chunk
+        await asyncio.Event().wait()
+
+    async def close(self) -> None: ...
+
+
+async def watch_events() -> None:
+    lines = [msgspec.json.encode({"type": "ADDED", "object": pod_manifest(number)}) + b"\n" for number in range(EVENTS)]
+    chunks = [b"".join(lines[start : start + 4]) for start in range(0, EVENTS, 4)]
+    print(f"pod watch events of {len(lines[0]):,} bytes, bindings {CONCURRENCY} at a time")
+    clock, rng = SystemClock(), random.Random(1)  # noqa: S311 - jitter, not secrets
+
+    async def follow() -> None:
+        informer: Informer[Pod] = Informer(Pod)
+        arrived = Arrived(EVENTS)
+        informer.add_handler(arrived)
+        task = asyncio.create_task(informer.run(RestClient(WatchOnly(chunks), clock, rng), clock, rng))
+        await arrived.all.wait()
+        task.cancel()
+
+    await best_of("watch event: decode, store, one handler", follow, EVENTS, limit=40)
+
+
+class Arrived:
+    """A handler that counts."""
+
+    def __init__(self, expected: int) -> None:
+        self._missing = expected
+        self.all = asyncio.Event()
+
+    def on_add(self, value: Pod, is_initial: bool) -> None:
+        self._missing -= 1
+        if not self._missing:
+            self.all.set()
+
+    def on_update(self, old: Pod, new: Pod) -> None: ...
+
+    def on_delete(self, last_known: Pod, maybe_stale: bool) -> None: ...
+
+
+async def requests(port: int) -> None:
+    clock, rng = SystemClock(), random.Random(1)  # noqa: S311 - jitter, not secrets
+    transport = HttpTransport(Connection(server=f"http://127.0.0.1:{port}"))
+    rest = RestClient(transport, clock, rng)
+    writer = PodWriter(rest, clock, rng)
+    pods = [Pod(metadata=ObjectMeta(name=f"p{number}", namespace="default", uid="u")) for number in range(REQUESTS)]
+    await writer.bind(pods[0], "node-1")
+
+    async def bind() -> None:
+        await in_parallel([functools.partial(writer.bind, pod, "node-1") for pod in pods])
+
+    async def tell() -> None:
+        recorder = EventRecorder(rest, clock, rng, reporting_controller="default-scheduler", hostname="host")
+        recorder.start()
+        for start in range(0, REQUESTS, 500):
+            for pod in pods[start : start + 500]:
+                recorder.event(pod, "Normal", "Scheduled", "Binding", "Successfully assigned p to node-1")
+            await recorder.drained()
+        await recorder.stop()
+
+    await best_of("binding and its answer", bind, REQUESTS, limit=60)
+    await best_of("event recorded and written", tell, REQUESTS, limit=None)
+    await transport.close()
+
+
+async def in_parallel(calls: list[Callable[[], Coroutine[Any, Any, None]]]) -> None:
+    waiting = iter(calls)
+
+    async def worker() -> None:
+        for call in waiting:
+            await call()
+
+    await asyncio.gather(*(worker() for _ in range(CONCURRENCY)))
+
+
+async def best_of(what: str, work: Callable[[], Coroutine[Any, Any, None]], count: int, *, limit: int | None) -> None:
+    seconds = []
+    for _ in range(ROUNDS):
+        started = time.thread_time()
+        await work()
+        seconds.append(time.thread_time() - started)
+    goal = f" (goal: {limit} µs)" if limit else ""
+    print(f"{what:40} {min(seconds) / count * 1e6:6.1f} µs{goal}")
+
+
+async def created(request: Request) -> HttpResponse:
+    await request.body()
+    return HttpResponse(b'{"kind":"Status","apiVersion":"v1","status":"Success","code":201}', 201)
+
+
+def serve(port: int) -> None:
+    app = Starlette(routes=[Route("/{path:path}", created, methods=["POST", "PATCH"])])
+    uvicorn.run(app, host="127.0.0.1", port=port, log_level="error", access_log=False)
+
+
+def main() -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    server = multiprocessing.get_context("spawn").Process(target=serve, args=(port,), daemon=True)
+    server.start()
+    try:
+        while True:
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", port)) == 0:
+                    break
+            time.sleep(0.1)  # noqa: TID251 - waiting for another process
+        uvloop.run(watch_events())
+        uvloop.run(requests(port))
+    finally:
+        server.terminate()
+        server.join()
+
+
+if __name__ == "__main__":
+    main()

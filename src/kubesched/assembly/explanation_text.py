@@ -1,0 +1,42 @@
+"""An explanation for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kubesched.assembly.explain import Explanation
+from kubesched.framework import Status
+
+
+def as_text(explanation: Explanation) -> str:
+    """A few lines: the outcome first, then each node with its reason or its scores."""
+    return "\n".join(_lines(explanation))
+
+
+def _lines(explanation: Explanation) -> Iterator[str]:
+    if explanation.pre_enqueue is not None:
+        yield f"{explanation.pod} waits outside the queue: {_said(explanation.pre_enqueue)}"
+        return
+    if explanation.error:
+        yield f"{explanation.pod} cannot be decided: {explanation.error}"
+        return
+    if explanation.best_nodes:
+        best = ", ".join(explanation.best_nodes)
+        yield f"{explanation.pod} goes to {best}"
+    else:
+        yield f"{explanation.pod} fits nowhere: {explanation.fit_error}"
+    ranked = sorted(explanation.scores.items(), key=lambda item: (-item[1].total, item[0]))
+    for name, score in ranked:
+        parts = ", ".join(f"{plugin} {points}" for plugin, points in score.weighted.items() if points)
+        yield f"  {name}: {score.total} ({parts})"
+    for name, status in sorted(explanation.filters.items()):
+        if not status.is_success:
+            yield f"  {name}: no, {_said(status)}"
+    if explanation.preemption is not None and explanation.preemption.nominated_node:
+        yield "  preemption would help:"
+        for candidate in explanation.preemption.acceptable:
+            yield f"    {candidate.node}: evict {', '.join(candidate.victims)}"
+
+
+def _said(status: Status) -> str:
+    return f"{status.message} ({status.plugin})" if status.plugin else status.message

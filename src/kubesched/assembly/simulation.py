@@ -1,0 +1,142 @@
+"""A scheduler without a cluster: objects in, placements and explanations out.
+
+    from kubesched import Simulation
+    from kubesched.testing import make_node, make_pod
+
+    with Simulation() as simulation:
+        simulation.add(make_node("n1", cpu="2"), make_pod("web", cpu="500m"))
+        simulation.schedule()                  # {"default/web": "n1"}
+
+It is the scheduler that runs clusters, with a virtual clock and memory in the API server's place.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+from random import Random
+from types import TracebackType
+from typing import Any
+
+from kubesched.assembly.build import Outside, build_scheduler
+from kubesched.assembly.explain import Explanation, explain
+from kubesched.assembly.explanation_text import as_text
+from kubesched.assembly.memory_api import MemoryApi
+from kubesched.assembly.plugin_loading import load_plugins
+from kubesched.clock import VirtualClock
+from kubesched.config import FeatureGates, default_config, load_config, load_config_file
+from kubesched.errors import InvalidObjectError
+from kubesched.framework import PluginFactory
+from kubesched.objects import Pod, load_manifests
+from kubesched.objects.completion import completed
+
+
+class Simulation:
+    """`config` is a file or the text of a KubeSchedulerConfiguration; `seed` decides ties; `plugins` are your own.
+
+    Same objects, same order, same seed: same placements.
+    """
+
+    def __init__(
+        self,
+        config: str | Path | None = None,
+        *,
+        feature_gates: str = "",
+        plugins: Mapping[str, PluginFactory] | None = None,
+        seed: int = 0,
+    ) -> None:
+        gates = FeatureGates.parse(feature_gates)
+        match config:
+            case None:
+                loaded = default_config(gates)
+            case Path():
+                loaded = load_config_file(config, gates)
+            case str():
+                loaded = load_config(config, gates)
+        self.clock = VirtualClock()
+        self.events: list[tuple[str, str, str]] = []
+        """(pod, reason, note) of every event that the scheduler recorded."""
+        api = MemoryApi()
+        random = Random(seed)  # noqa: S311 - chance that can be repeated is the point
+        folder = config.parent if isinstance(config, Path) else None
+        loaded, found = load_plugins(loaded, folder)
+        registry = {**found, **(plugins or {})}
+        outside = Outside(api=api, recorder=self, clock=self.clock, random=random, plugins=registry)
+        self._assembled = build_scheduler(loaded, gates, outside)
+        api.connect(self._assembled.objects, self._assembled.handlers)
+        self._runner = asyncio.Runner()
+
+    def __enter__(self) -> Simulation:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._runner.close()
+
+    def add(self, *objects: Any) -> None:
+        """Add objects, or replace those that exist. What an API server fills in (names of schedulers, uids) is."""
+        stores, handlers = self._assembled.objects, self._assembled.handlers
+        for obj in map(completed, objects):
+            old = stores.of(type(obj)).get(obj.metadata.name, obj.metadata.namespace)
+            if old is None:
+                handlers.add(obj)
+            else:
+                handlers.update(old, obj)
+
+    def load(self, manifests: str | Path) -> None:
+        """Add the objects of a YAML or JSON file, or of a text with such documents."""
+        if isinstance(manifests, Path):
+            self.add(*load_manifests(manifests.read_text(), str(manifests)))
+        else:
+            self.add(*load_manifests(manifests, "<text>"))
+
+    def remove(self, obj: Any) -> None:
+        self._assembled.handlers.delete(obj)
+
+    def schedule(self) -> dict[str, str | None]:
+        """Try every pod that is ready. Returns all pods by `namespace/name` with their node, None for those without."""
+        self._runner.run(self._schedule())
+        return self.placements()
+
+    def advance(self, seconds: float) -> dict[str, str | None]:
+        """Let virtual time pass (backoffs end, unschedulable pods are tried again) and schedule."""
+        self._runner.run(self._advance(seconds))
+        return self.schedule()
+
+    def placements(self) -> dict[str, str | None]:
+        return {pod.key: pod.spec.node_name or None for pod in self._assembled.objects.of(Pod)}
+
+    def explain(self, pod: str | Pod) -> Explanation:
+        """What every plugin says about a pod on every node: for a known pod by `namespace/name`, or any pod at all."""
+        return self._runner.run(explain(self._assembled, self._pod(pod)))
+
+    def why(self, pod: str | Pod) -> str:
+        """The explanation as text."""
+        return as_text(self.explain(pod))
+
+    def event(self, regarding: Pod, event_type: str, reason: str, action: str, note: str, **_: object) -> None:
+        self.events.append((regarding.key, reason, note))
+
+    async def _schedule(self) -> None:
+        while await self._assembled.scheduler.schedule_pending():
+            pass
+
+    async def _advance(self, seconds: float) -> None:
+        await self.clock.advance(seconds)
+        self._assembled.queue.flush_backoff()
+        self._assembled.queue.flush_unschedulable_leftover()
+
+    def _pod(self, pod: str | Pod) -> Pod:
+        if isinstance(pod, Pod):
+            whole: Pod = completed(pod)
+            return whole
+        namespace, _, name = pod.rpartition("/")
+        found = self._assembled.objects.of(Pod).get(name, namespace or "default")
+        if found is None:
+            raise InvalidObjectError("there is no such pod", kind="Pod", name=pod)
+        return found

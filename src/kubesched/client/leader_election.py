@@ -1,0 +1,245 @@
+"""One of several replicas leads: client-go's leader election on a Lease.
+
+    standby ──(lease free or expired)──► leading ──(not renewed within the renew deadline)──► lost: run() returns
+       ▲  │ every retry period                │ every retry period
+       └──┘                                   └─(cancelled)──► lease released
+
+Whether a lease has expired is judged by our own monotonic clock, from the moment when we saw it change; the times
+written in the Lease are for people. Whoever loses the lease must end at once: another replica acts from then on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import uuid
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from typing import Any, Final
+
+import msgspec
+
+from kubesched.client.backoff import jittered
+from kubesched.client.lease_lock import LeaderRecord, LeaseLock
+from kubesched.clock import Clock, utc
+from kubesched.errors import ApiStatusError, ConfigurationError, KubeschedError
+from kubesched.objects import MicroTime
+from kubesched.telemetry.logging import log
+
+JITTER: Final = 1.2
+HEALTH_GRACE: Final = 20.0
+"""How long after its expiry an unrenewed lease is still called healthy (kube-scheduler's watchdog)."""
+
+
+class ElectionTiming(msgspec.Struct, frozen=True, kw_only=True):
+    """Seconds. A leader gives up after `renew_deadline`, before others may take over after `lease_duration`."""
+
+    lease_duration: float = 15.0
+    renew_deadline: float = 10.0
+    retry_period: float = 2.0
+
+    def check(self) -> None:
+        """ConfigurationError where two replicas could lead at once (NewLeaderElector)."""
+        problems = []
+        if self.lease_duration <= self.renew_deadline:
+            problems.append("leaseDuration must be greater than renewDeadline")
+        if self.renew_deadline <= JITTER * self.retry_period:
+            problems.append("renewDeadline must be greater than retryPeriod*JitterFactor")
+        if min(self.lease_duration, self.renew_deadline, self.retry_period) <= 0:
+            problems.append("leaseDuration, renewDeadline and retryPeriod must be greater than zero")
+        if problems:
+            raise ConfigurationError(problems)
+
+
+def default_identity(hostname: str, rng: random.Random) -> str:
+    """`hostname_uuid`: two processes on one machine must not look alike."""
+    return f"{hostname}_{uuid.UUID(int=rng.getrandbits(128), version=4)}"
+
+
+class LeaderElector:
+    """Runs for leader. Callbacks are plain functions that return soon:
+
+    `on_started_leading()` once, when we lead; `on_stopped_leading()` always at the end, even without having led;
+    `on_new_leader(identity)` for every leader seen, ourselves included; `on_event(message)` for the Lease's events.
+    """
+
+    def __init__(
+        self,
+        lock: LeaseLock,
+        timing: ElectionTiming,
+        clock: Clock,
+        rng: random.Random,
+        *,
+        on_started_leading: Callable[[], None],
+        on_stopped_leading: Callable[[], None],
+        on_new_leader: Callable[[str], None] | None = None,
+        on_event: Callable[[str], None] | None = None,
+    ) -> None:
+        timing.check()
+        self._lock = lock
+        self._timing = timing
+        self._clock = clock
+        self._rng = rng
+        self._on_started_leading = on_started_leading
+        self._on_stopped_leading = on_stopped_leading
+        self._on_new_leader = on_new_leader
+        self._on_event = on_event
+        self._observed = LeaderRecord()
+        self._observed_at = clock.monotonic()
+        self._last_read: LeaderRecord | None = None
+        self._reported_leader = ""
+
+    @property
+    def leader(self) -> str:
+        """The leader seen last; empty before the first look and after a release."""
+        return self._observed.holder
+
+    @property
+    def is_leader(self) -> bool:
+        return self._observed.holder == self._lock.identity
+
+    def health_problem(self, grace: float = HEALTH_GRACE) -> str | None:
+        """Why `/healthz/leaderElection` fails: we hold a lease that we should have renewed or left long ago."""
+        overdue = self._clock.monotonic() - self._observed_at - self._timing.lease_duration
+        if self.is_leader and overdue > grace:
+            return f"failed election to renew leadership on lease {self._lock}"
+        return None
+
+    async def run(self) -> None:
+        """Wait for the lease, then keep it. Returns when it is lost; when cancelled, releases it first."""
+        try:
+            await self._acquire()
+            self._on_started_leading()
+            try:
+                await self._keep_renewing()
+            finally:
+                self._tell("stopped leading")
+                # Also after a lost lease, as upstream: if it still is ours, nobody has to wait for its expiry.
+                await self._within(self._timing.renew_deadline, self._release())
+        finally:
+            self._on_stopped_leading()
+
+    async def _acquire(self) -> None:
+        log.info("Attempting to acquire leader lease...", lock=str(self._lock))
+        while True:
+            acquired = await self._try_acquire_or_renew()
+            self._report_leader()
+            if acquired:
+                break
+            await self._clock.sleep(jittered(self._rng, self._timing.retry_period, JITTER))
+        log.info("Successfully acquired lease", lock=str(self._lock))
+        self._tell("became leader")
+
+    async def _keep_renewing(self) -> None:
+        while await self._renew():
+            self._report_leader()
+            await self._clock.sleep(self._timing.retry_period)
+        self._report_leader()
+        log.info("Failed to renew lease", lock=str(self._lock), err="timed out waiting for the condition")
+
+    async def _renew(self) -> bool:
+        """Try until it works, at most for the renew deadline: a request that hangs counts against it too."""
+        return await self._within(self._timing.renew_deadline, self._try_until_renewed())
+
+    async def _try_until_renewed(self) -> bool:
+        while not await self._try_acquire_or_renew():
+            await self._clock.sleep(self._timing.retry_period)
+        return True
+
+    async def _within(self, seconds: float, attempt: Coroutine[Any, Any, bool]) -> bool:
+        """The attempt's result; False, and the attempt cancelled, when it takes longer."""
+        running = asyncio.create_task(attempt)
+        timer = asyncio.create_task(self._clock.sleep(seconds))
+        try:
+            await asyncio.wait({running, timer}, return_when=asyncio.FIRST_COMPLETED)
+            return running.done() and running.result()
+        finally:
+            for task in (running, timer):
+                task.cancel()
+                with suppress(asyncio.CancelledError):
+                    await task
+
+    async def _try_acquire_or_renew(self) -> bool:
+        try:
+            return await self._acquire_or_renew()
+        except KubeschedError as error:
+            log.error("Error retrieving or updating lease lock", error, lock=str(self._lock))
+            return False
+
+    async def _acquire_or_renew(self) -> bool:
+        if self.is_leader and self._is_lease_valid() and await self._renew_optimistically():
+            return True
+        try:
+            current = await self._lock.get()
+        except ApiStatusError as error:
+            if error.code != 404:
+                raise
+            mine = self._record(LeaderRecord(), transitions=0)
+            await self._lock.create(mine)
+            self._observe(mine)
+            return True
+        if current != self._last_read:
+            self._observe(current)
+            self._last_read = current
+        if current.holder and self._is_lease_valid() and not self.is_leader:
+            log.info("Lease is held by and has not yet expired", v=4, lock=str(self._lock), holder=current.holder)
+            return False
+        mine = self._record(current, transitions=current.transitions + (0 if self.is_leader else 1))
+        await self._lock.update(mine)
+        self._observe(mine)
+        return True
+
+    async def _renew_optimistically(self) -> bool:
+        """Write over what we wrote last, without reading first: right as long as nobody else wrote."""
+        mine = self._record(self._observed, transitions=self._observed.transitions)
+        try:
+            await self._lock.update(mine)
+        except KubeschedError as error:
+            log.info("Failed to update lease optimistically, reading it first", v=2, lock=str(self._lock), err=error)
+            return False
+        self._observe(mine)
+        return True
+
+    async def _release(self) -> bool:
+        if not self.is_leader:
+            return True
+        try:
+            current = await self._lock.get()
+            if current.holder != self._lock.identity:
+                return True
+            now = MicroTime.of(utc(self._clock))
+            free = LeaderRecord(lease_seconds=1, acquire_time=now, renew_time=now, transitions=current.transitions)
+            await self._lock.update(free)
+        except KubeschedError as error:
+            log.error("Failed to release lease", error, lock=str(self._lock))
+            return False
+        self._observe(free)
+        return True
+
+    def _record(self, before: LeaderRecord, *, transitions: int) -> LeaderRecord:
+        now = MicroTime.of(utc(self._clock))
+        return LeaderRecord(
+            holder=self._lock.identity,
+            lease_seconds=int(self._timing.lease_duration),
+            acquire_time=before.acquire_time if self.is_leader else now,
+            renew_time=now,
+            transitions=transitions,
+        )
+
+    def _observe(self, record: LeaderRecord) -> None:
+        self._observed = record
+        self._observed_at = self._clock.monotonic()
+
+    def _is_lease_valid(self) -> bool:
+        return self._observed_at + self._observed.lease_seconds > self._clock.monotonic()
+
+    def _report_leader(self) -> None:
+        if self._observed.holder == self._reported_leader:
+            return
+        self._reported_leader = self._observed.holder
+        if self._on_new_leader is not None:
+            self._on_new_leader(self._reported_leader)
+
+    def _tell(self, what: str) -> None:
+        if self._on_event is not None:
+            self._on_event(f"{self._lock.identity} {what}")

@@ -1,0 +1,294 @@
+"""Keeps a local copy of one kind equal to the server's: list once, then watch for as long as the server lets us.
+
+        ┌────────────── 410 Gone, or any other refusal ─────────────┐
+        ▼                                                           │
+    stream list ──(server cannot)──► paged list ──► watch ──► watch again from the last version seen
+        └───────────── the same stream goes on ───────►┘
+
+A broken connection does not lose its place: the watch is opened again from the last version, with backoff
+while the server is away. After a list, objects that vanished in the meantime are reported as deleted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from contextlib import aclosing
+from typing import Final, Generic, Protocol, TypeVar
+from urllib.parse import urlencode
+
+import msgspec
+
+from kubesched.client.backoff import Backoff
+from kubesched.client.rest import ApiObject, Items, RestClient, collection_path
+from kubesched.client.watch_stream import (
+    INITIAL_EVENTS_END,
+    LineSplitter,
+    WatchEvent,
+    error_of,
+    parse_event,
+    parse_partial,
+)
+from kubesched.clock import Clock
+from kubesched.errors import ApiStatusError, ClientError, InvalidObjectError, TransportError
+from kubesched.objects import KIND_OF, decode
+from kubesched.telemetry.logging import log
+
+# client-go's reflector: 800 ms … 30 s, stretched by up to 100 %; the server closes a watch after 5–10 minutes.
+FIRST_DELAY: Final = 0.8
+LONGEST_DELAY: Final = 30.0
+SHORTEST_WATCH: Final = 300.0
+TIME_LIMIT_SLACK: Final = 30.0
+PAGE_SIZE: Final = 500
+# A watch that ends within a second without an event is a failure, not the end of a watch (VeryShortWatchError).
+VERY_SHORT: Final = 1.0
+# Objects handled in one go before the loop gets a turn: 100 × some 40 µs.
+BATCH: Final = 100
+
+T = TypeVar("T", bound=ApiObject)
+
+
+class Mirror(Protocol[T]):
+    """Where a reflector writes to. An informer is one."""
+
+    async def replace(self, objects: dict[str, T], unreadable: set[str]) -> None:
+        """These are all objects there are. `unreadable` ones exist too, in a form that does not decode."""
+        ...
+
+    def put(self, value: T) -> None: ...
+
+    def remove(self, key: str, final: T | None) -> None:
+        """An object is gone; `final` is its last state, where that could be read."""
+        ...
+
+
+class Reflector(Generic[T]):
+    """Lists and watches one kind into a mirror. `run` ends only by cancellation."""
+
+    def __init__(
+        self,
+        rest: RestClient,
+        struct: type[T],
+        mirror: Mirror[T],
+        clock: Clock,
+        rng: random.Random,
+        *,
+        namespace: str = "",
+        field_selector: str = "",
+        label_selector: str = "",
+    ) -> None:
+        self._rest = rest
+        self._struct = struct
+        self._mirror = mirror
+        self._clock = clock
+        self._rng = rng
+        self._kind = KIND_OF[struct]
+        self._path = collection_path(self._kind, namespace)
+        selectors = {"fieldSelector": field_selector, "labelSelector": label_selector}
+        self._selectors = {name: value for name, value in selectors.items() if value}
+        self._backoff = Backoff(clock, rng, initial=FIRST_DELAY, cap=LONGEST_DELAY)
+        self._server_streams_lists = True
+        self._events = 0
+        self.last_sync_resource_version = ""
+
+    async def run(self) -> None:
+        while True:
+            try:
+                await self._list_and_watch()
+            except ClientError as error:
+                log.error("Failed to list and watch", error, type=self._kind.plural)
+            except Exception as error:
+                log.error("Failed to list and watch", error, type=self._kind.plural)
+            await self._clock.sleep(self._backoff.next_delay())
+
+    async def _list_and_watch(self) -> None:
+        if self._server_streams_lists:
+            await self._stream_list()
+        if not self._server_streams_lists:
+            await self._list()
+        await self._keep_watching()
+
+    async def _stream_list(self) -> None:
+        """A list as the first events of a watch, and that watch to its end."""
+        initial = _InitialEvents(self._struct)
+        try:
+            await self._watch(self._watch_query(initial=True), initial)
+        except ClientError as error:
+            if initial.is_complete:
+                log.info("Watch broke", v=1, type=self._kind.plural, err=error)
+            elif isinstance(error, ApiStatusError) and error.code in (400, 405, 422):
+                log.info("No streaming list: paging", v=4, type=self._kind.plural, err=error)
+                self._server_streams_lists = False
+            else:
+                raise
+
+    async def _list(self) -> None:
+        """All pages of one consistent list. A page token that expired raises 410: the next try starts over."""
+        initial = _InitialEvents(self._struct)
+        query = {**self._selectors, "limit": str(PAGE_SIZE)}
+        while True:
+            body = await self._rest.call("GET", self._path, query=urlencode(query), retries=0)
+            page = _parse_list(body)
+            await self._collect(initial, page)
+            if not page.metadata.continue_:
+                break
+            query["continue"] = page.metadata.continue_
+        await self._synced(initial, page.metadata.resource_version)
+
+    async def _collect(self, initial: _InitialEvents[T], page: Items) -> None:
+        for count, item in enumerate(page.items, start=1):
+            initial.add(item)
+            if count % BATCH == 0:
+                await asyncio.sleep(0)
+
+    async def _keep_watching(self) -> None:
+        """Watch from the last version, again and again; return when the server has forgotten it."""
+        while True:
+            started, events = self._clock.monotonic(), self._events
+            try:
+                await self._watch(self._watch_query(initial=False), None)
+            except ApiStatusError as error:
+                if _is_expired(error):
+                    log.info("Watch closed: relisting", v=4, type=self._kind.plural, err=error)
+                    return
+                if error.code != 429 and error.code < 500:
+                    raise
+                log.info("Watch refused", v=1, type=self._kind.plural, err=error)
+            except TransportError as error:
+                log.info("Watch broke", v=1, type=self._kind.plural, err=error)
+            if self._events == events and self._clock.monotonic() - started < VERY_SHORT:
+                await self._clock.sleep(self._backoff.next_delay())
+
+    async def _watch(self, query: str, initial: _InitialEvents[T] | None) -> None:
+        """One watch to its end. With `initial`, its first events are a list, which ends with a marked bookmark."""
+        splitter = LineSplitter()
+        time_limit = 2 * SHORTEST_WATCH + TIME_LIMIT_SLACK
+        async with aclosing(self._rest.watch(self._path, query=query, time_limit=time_limit)) as chunks:
+            async for chunk in chunks:
+                for line in splitter.feed(chunk):
+                    event = parse_event(line)
+                    self._events += 1
+                    if initial is not None:
+                        initial = await self._take_initial(initial, event)
+                    else:
+                        self._take(event)
+                    if self._events % BATCH == 0:
+                        await asyncio.sleep(0)
+        if initial is not None:
+            raise TransportError(f"watch of {self._kind.plural} ended before its initial list was complete")
+
+    async def _take_initial(self, initial: _InitialEvents[T], event: WatchEvent) -> _InitialEvents[T] | None:
+        """Collect one event of a streamed list; None once the list is complete."""
+        if event.type == "BOOKMARK":
+            metadata = parse_partial(event.object).metadata
+            if (metadata.annotations or {}).get(INITIAL_EVENTS_END) == "true":
+                await self._synced(initial, metadata.resource_version)
+                return None
+        elif event.type == "ERROR":
+            raise error_of(event, self._path)
+        elif event.type == "DELETED":
+            initial.discard(event.object)
+        else:
+            initial.add(event.object)
+        return initial
+
+    def _take(self, event: WatchEvent) -> None:
+        if event.type in ("ADDED", "MODIFIED"):
+            try:
+                value = decode(bytes(event.object), self._struct)
+            except InvalidObjectError as error:
+                log.error("Skipping an object that does not decode", error, type=self._kind.plural)
+                self._advance(event.object)
+                return
+            self.last_sync_resource_version = value.metadata.resource_version
+            self._mirror.put(value)
+        elif event.type == "DELETED":
+            self._remove(event.object)
+        elif event.type == "BOOKMARK":
+            self._advance(event.object)
+        elif event.type == "ERROR":
+            raise error_of(event, self._path)
+        else:
+            log.warning("Unknown watch event", type=self._kind.plural, event=event.type)
+
+    def _remove(self, data: msgspec.Raw) -> None:
+        try:
+            final = decode(bytes(data), self._struct)
+        except InvalidObjectError:
+            key = self._advance(data)
+            if key:
+                self._mirror.remove(key, None)
+            return
+        self.last_sync_resource_version = final.metadata.resource_version
+        self._mirror.remove(final.metadata.key, final)
+
+    def _advance(self, data: msgspec.Raw) -> str:
+        """Note the version of an object that is not decoded; its key, as far as that can be read."""
+        try:
+            metadata = parse_partial(data).metadata
+        except msgspec.MsgspecError:
+            return ""
+        if metadata.resource_version:
+            self.last_sync_resource_version = metadata.resource_version
+        return metadata.key
+
+    async def _synced(self, initial: _InitialEvents[T], resource_version: str) -> None:
+        await self._mirror.replace(initial.objects, initial.unreadable)
+        initial.is_complete = True
+        self.last_sync_resource_version = resource_version
+
+    def _watch_query(self, *, initial: bool) -> str:
+        seconds = int(SHORTEST_WATCH * (1.0 + self._rng.random()))
+        query = {"watch": "true", "allowWatchBookmarks": "true", "timeoutSeconds": str(seconds), **self._selectors}
+        if initial:
+            query |= {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
+        else:
+            query["resourceVersion"] = self.last_sync_resource_version
+        return urlencode(query)
+
+
+class _InitialEvents(Generic[T]):
+    """A list while it comes in."""
+
+    def __init__(self, struct: type[T]) -> None:
+        self._struct = struct
+        self.objects: dict[str, T] = {}
+        self.unreadable: set[str] = set()
+        self.is_complete = False
+
+    def add(self, data: msgspec.Raw) -> None:
+        try:
+            value = decode(bytes(data), self._struct)
+        except InvalidObjectError as error:
+            log.error("Skipping an object that does not decode", error, type=KIND_OF[self._struct].plural)
+            key = _key_of(data)
+            if key:
+                self.unreadable.add(key)
+            return
+        self.objects[value.metadata.key] = value
+
+    def discard(self, data: msgspec.Raw) -> None:
+        key = _key_of(data)
+        self.objects.pop(key, None)
+        self.unreadable.discard(key)
+
+
+def _key_of(data: msgspec.Raw) -> str:
+    try:
+        return parse_partial(data).metadata.key
+    except msgspec.MsgspecError:
+        return ""
+
+
+def _parse_list(body: bytes) -> Items:
+    try:
+        return msgspec.json.decode(body, type=Items)
+    except msgspec.MsgspecError as error:
+        raise TransportError(f"broken list: {error}") from error
+
+
+def _is_expired(error: ApiStatusError) -> bool:
+    """The version that we watch from is unknown: too old, or (a restored etcd) not yet there."""
+    return (
+        error.code == 410 or error.reason in ("Expired", "Gone") or "Too large resource version" in error.server_message
+    )

@@ -1,0 +1,265 @@
+"""Typed REST calls to an API server: rate-limited, retried where that is safe, measured.
+
+Structs are slim: they hold a part of an object's fields. Hence there is no `update` of a struct that was read;
+change an object with a patch (its `metadata.resourceVersion` in the patch makes a concurrent change a conflict).
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from functools import lru_cache
+from typing import Any, Final, Protocol, TypeVar
+from urllib.parse import quote
+
+import msgspec
+
+from kubesched.client.backoff import jittered
+from kubesched.client.rate_limit import RateLimiter
+from kubesched.client.transport import JSON, Transport, raise_for_status
+from kubesched.clock import Clock
+from kubesched.errors import ApiStatusError, ClientError, TransportError
+from kubesched.objects import KIND_OF, Kind, ListMeta, ObjectMeta, decode, encode
+from kubesched.telemetry.logging import log
+
+STRATEGIC_MERGE: Final = "application/strategic-merge-patch+json"
+MERGE: Final = "application/merge-patch+json"
+
+TIME_LIMIT: Final = 30.0
+LONG_THROTTLE: Final = 1.0
+# client-go's maxRetries, for answers that say when to come back.
+MOST_RETRIES: Final = 10
+# For failures that do not say so: 0.1, 0.2, 0.4, 0.8 s.
+MOST_BLIND_RETRIES: Final = 4
+FIRST_BLIND_DELAY: Final = 0.1
+
+_PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9._-]+")
+
+
+class ApiObject(Protocol):
+    """A struct of a kind that the API server serves."""
+
+    @property
+    def metadata(self) -> ObjectMeta: ...
+
+
+T = TypeVar("T", bound=ApiObject)
+S = TypeVar("S")
+
+
+class RequestObserver(Protocol):
+    """Who measures requests: the `rest_client_*` metrics. `code` is the status, or `<error>` where none came."""
+
+    def rate_limited(self, *, verb: str, host: str, seconds: float) -> None: ...
+
+    def request_finished(
+        self, *, verb: str, host: str, code: str, seconds: float, sent_bytes: int, received_bytes: int
+    ) -> None: ...
+
+    def request_retried(self, *, verb: str, host: str, code: str) -> None: ...
+
+
+class RestClient:
+    """Calls to one API server. Errors are ApiStatusError (the server said no) and TransportError (no answer)."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        clock: Clock,
+        rng: random.Random,
+        *,
+        limiter: RateLimiter | None = None,
+        observer: RequestObserver | None = None,
+        time_limit: float = TIME_LIMIT,
+    ) -> None:
+        self._transport = transport
+        self._clock = clock
+        self._rng = rng
+        self._limiter = limiter
+        self._observer = observer
+        self._time_limit = time_limit
+
+    async def get(self, struct: type[T], name: str, namespace: str = "") -> T:
+        return decode(await self.call("GET", object_path(KIND_OF[struct], name, namespace)), struct)
+
+    async def list_all(self, struct: type[T], namespace: str = "") -> list[T]:
+        """Every object in one answer: for small sets. Large ones are an informer's."""
+        body = await self.call("GET", collection_path(KIND_OF[struct], namespace))
+        return [decode(bytes(item), struct) for item in msgspec.json.decode(body, type=Items).items]
+
+    async def create(self, value: S) -> S:
+        """Create an object that is whole in our struct; its namespace is where it goes."""
+        metadata: ObjectMeta = value.metadata  # type: ignore[attr-defined] # every object of a kind has it
+        path = collection_path(KIND_OF[type(value)], metadata.namespace)
+        return decode(await self.call("POST", path, body=manifest_json(value)), type(value))
+
+    async def patch(
+        self, struct: type[S], name: str, body: Mapping[str, Any], *, namespace: str = "", subresource: str = ""
+    ) -> S:
+        """JSON merge patch; with `metadata.resourceVersion` in the body, a concurrent change is a 409 Conflict."""
+        path = object_path(KIND_OF[struct], name, namespace, subresource)
+        return decode(await self.call("PATCH", path, body=encode(body), content_type=MERGE), struct)
+
+    async def delete(self, struct: type, name: str, namespace: str = "", *, uid: str = "") -> None:
+        """Delete an object; with a `uid`, only if it still is that one (409 Conflict otherwise)."""
+        options: dict[str, Any] = {"kind": "DeleteOptions", "apiVersion": "v1"}
+        if uid:
+            options["preconditions"] = {"uid": uid}
+        await self.call("DELETE", object_path(KIND_OF[struct], name, namespace), body=encode(options))
+
+    async def call(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: str = "",
+        body: bytes | None = None,
+        content_type: str = JSON,
+        retries: int = MOST_RETRIES,
+    ) -> bytes:
+        """One request with its retries; the body of the answer."""
+        attempt = 0
+        while True:
+            if self._limiter is not None:
+                await self._throttle(self._limiter, method, path)
+            try:
+                return await self._attempt(method, path, query, body, content_type, attempt)
+            except ClientError as error:
+                delay = retry_delay(method, error, attempt, self._rng) if attempt < retries else None
+                if delay is None:
+                    raise
+                log.info("Retrying a request", v=4, method=method, path=path, delay=delay, err=error)
+            await self._clock.sleep(delay)
+            attempt += 1
+
+    async def _attempt(
+        self, method: str, path: str, query: str, body: bytes | None, content_type: str, attempt: int
+    ) -> bytes:
+        started = self._clock.monotonic()
+        code, received = "<error>", 0
+        try:
+            response = await self._transport.request(
+                method, path, query=query, body=body, content_type=content_type, time_limit=self._time_limit
+            )
+            code, received = str(response.status), len(response.body)
+            if response.status >= 300:
+                raise_for_status(response, method=method, url=path)
+            return response.body
+        finally:
+            if self._observer is not None:
+                self._observer.request_finished(
+                    verb=method,
+                    host=self._transport.host,
+                    code=code,
+                    seconds=self._clock.monotonic() - started,
+                    sent_bytes=len(body) if body is not None else 0,
+                    received_bytes=received,
+                )
+                if attempt:
+                    self._observer.request_retried(verb=method, host=self._transport.host, code=code)
+
+    async def watch(self, path: str, *, query: str, time_limit: float) -> AsyncGenerator[bytes, None]:
+        """The chunks of a watch; close it with `aclosing`. Never retried here: the reflector knows where to go on."""
+        if self._limiter is not None:
+            await self._throttle(self._limiter, "GET", path)
+        started = self._clock.monotonic()
+        code, counted = "<error>", False
+        async with aclosing(self._transport.stream(path, query=query, time_limit=time_limit)) as chunks:
+            try:
+                async for chunk in chunks:
+                    if not counted:
+                        counted = True
+                        self._watch_answered("200", started)
+                    yield chunk
+                code = "200"
+            except ApiStatusError as error:
+                code = str(error.code)
+                raise
+            finally:
+                if not counted:
+                    self._watch_answered(code, started)
+
+    def _watch_answered(self, code: str, started: float) -> None:
+        if self._observer is not None:
+            seconds = self._clock.monotonic() - started
+            self._observer.request_finished(
+                verb="GET", host=self._transport.host, code=code, seconds=seconds, sent_bytes=0, received_bytes=0
+            )
+
+    async def _throttle(self, limiter: RateLimiter, method: str, path: str) -> None:
+        delay = limiter.reserve()
+        if delay > 0.0:
+            if delay > LONG_THROTTLE:
+                log.info(
+                    "Waited before sending request",
+                    reason="client-side throttling",
+                    delay=delay,
+                    method=method,
+                    path=path,
+                )
+            try:
+                await self._clock.sleep(delay)
+            except BaseException:
+                limiter.give_back()
+                raise
+        if self._observer is not None:
+            self._observer.rate_limited(verb=method, host=self._transport.host, seconds=delay)
+
+
+class Items(msgspec.Struct, frozen=True):
+    """A list, its items not decoded yet (Go writes null for none)."""
+
+    metadata: ListMeta = ListMeta()
+    raw_items: list[msgspec.Raw] | None = msgspec.field(name="items", default=None)
+
+    @property
+    def items(self) -> list[msgspec.Raw]:
+        return self.raw_items or []
+
+
+@lru_cache(maxsize=4096)
+def collection_path(kind: Kind, namespace: str = "") -> str:
+    """Where a kind is listed, watched and created: in one namespace, or across all of them."""
+    if not namespace:
+        return kind.path
+    root, _, plural = kind.path.rpartition("/")
+    return f"{root}/namespaces/{_escaped(namespace)}/{plural}"
+
+
+def object_path(kind: Kind, name: str, namespace: str = "", subresource: str = "") -> str:
+    path = f"{collection_path(kind, namespace)}/{_escaped(name)}"
+    return f"{path}/{subresource}" if subresource else path
+
+
+def manifest_json(value: object) -> bytes:
+    """A struct as JSON, with its apiVersion and kind in front."""
+    kind = KIND_OF[type(value)]
+    fields = encode(value)[1:]
+    separator = "," if fields != b"}" else ""
+    return f'{{"apiVersion":"{kind.api_version}","kind":"{kind.name}"{separator}'.encode() + fields
+
+
+def _escaped(name: str) -> str:
+    return name if _PLAIN_NAME.fullmatch(name) else quote(name, safe="")
+
+
+def retry_delay(method: str, error: ClientError, attempt: int, rng: random.Random) -> float | None:
+    """Seconds until a failed request may be sent again; None when it must not.
+
+    An answer that names a time (Retry-After) is followed for every method, as client-go does: the server refused
+    before it acted. Anything else is repeated only where a second execution does no harm or none took place.
+    """
+    if isinstance(error, ApiStatusError):
+        if error.code != 429 and error.code < 500:
+            return None
+        if error.retry_after is not None:
+            return jittered(rng, error.retry_after, 0.1)
+        safe = error.code == 429 or method == "GET"
+    else:
+        assert isinstance(error, TransportError)
+        safe = not error.request_sent or (method == "GET" and not error.timed_out)
+    if not safe or attempt >= MOST_BLIND_RETRIES:
+        return None
+    return jittered(rng, FIRST_BLIND_DELAY * 2**attempt, 1.0)

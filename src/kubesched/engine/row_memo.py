@@ -1,0 +1,61 @@
+"""Equal nodes get equal answers: the answers of resource plugins, remembered by a node's resources.
+
+Most plugins that look at the pods on a node see only sums: what is allocatable, what is requested. In a cluster of many
+like nodes the same sums come up again and again, on one node after the other. A look into a dictionary then replaces
+the asking.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from kubesched.columns import Integers, NodeTable
+from kubesched.engine.filter_column import FilterColumn
+from kubesched.engine.score_column import ScoreColumn
+from kubesched.engine.tracker import RowArray
+
+_MOST_REMEMBERED: Final = 1 << 15
+
+
+class Answer(NamedTuple):
+    """What the plugins said together: whether the row fits, its weighted points, and what stands in the columns."""
+
+    fits: bool
+    points: int
+    entries: tuple[int, ...]
+
+
+class RowMemo:
+    """The answers of the plugins that see sums only, for one template and a fixed set of columns."""
+
+    def __init__(self, table: NodeTable, filters: list[FilterColumn], scores: list[ScoreColumn]) -> None:
+        self._table = table
+        self.columns = (*filters, *scores)
+        self._filters = len(filters)
+        self._weights = [column.weight for column in scores]
+        self._arrays: list[Integers] = [*(column.bits for column in filters), *(column.raw for column in scores)]
+        self._answers: dict[tuple[int, ...], Answer] = {}
+
+    def recall(self, row: int) -> Answer | None:
+        """Write what is known about a row into the columns; None if the plugins must be asked."""
+        answer = self._answers.get(self._table.resources_of(row))
+        if answer is not None:
+            for array, entry in zip(self._arrays, answer.entries, strict=True):
+                array[row] = entry
+        return answer
+
+    def learn(self, rows: list[int]) -> None:
+        """The columns are right at these rows: remember that."""
+        if len(self._answers) >= _MOST_REMEMBERED:
+            self._answers.clear()
+        for row in rows:
+            entries = tuple(int(array[row]) for array in self._arrays)
+            fits = not any(entries[: self._filters])
+            points = sum(w * raw for w, raw in zip(self._weights, entries[self._filters :], strict=True))
+            self._answers[self._table.resources_of(row)] = Answer(fits, points, entries)
+
+
+def as_rows(rows: list[int]) -> RowArray:
+    return np.array(rows, dtype=np.intp)

@@ -1,0 +1,15 @@
+"""DefaultPreemption: make room for a pod by evicting less important ones.
+
+eligibility        may this pod preempt at all?
+potential_victims  everybody of lower priority, node by node, in the order of importance
+budgets            whose eviction would break a disruption budget
+dry_run            remove them all, see where the pod fits, then spare as many as possible
+choice             the candidate that costs least
+consent            extenders have a say
+eviction           delete the victims, beside the scheduling of other pods
+plugin             the extension points
+"""
+
+from kubesched.plugins.default_preemption.plugin import DefaultPreemption
+
+__all__ = ["DefaultPreemption"]

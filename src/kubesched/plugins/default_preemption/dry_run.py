@@ -1,0 +1,95 @@
+"""The dry run: remove everybody of lower priority, see where the pod fits, then spare as many as possible.
+
+Upstream does this node by node. Here all nodes take each step together: the k-th potential victim of every node is
+tried at once, and a node drops out when it has tried all of its own.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from kubesched.columns import Booleans, PodInfo
+from kubesched.framework import CycleState, Handle, Victims
+from kubesched.plugins.default_preemption.budgets import Budgets
+from kubesched.plugins.default_preemption.potential_victims import PotentialVictims, RankedVictims, RowArray
+
+NO_VICTIMS = "No preemption victims found for incoming pod"
+
+
+@dataclass(slots=True)
+class Found:
+    """Candidates by node name, those that break no budget first; and why other nodes are none."""
+
+    candidates: dict[str, Victims] = field(default_factory=dict)
+    reasons: Counter[str] = field(default_factory=Counter)
+    """Each reason with its number of nodes. Only filled in if there is no candidate."""
+    without_victims: list[str] = field(default_factory=list)
+    """Nodes that take the pod with nobody evicted: they should not have been asked."""
+    asked: int = 0
+    """How many nodes were asked."""
+
+
+class DryRun:
+    """One pod's search for candidates. Nothing is changed."""
+
+    def __init__(self, handle: Handle, budgets: Budgets, state: CycleState, pod: PodInfo) -> None:
+        self._handle = handle
+        self._budgets = budgets
+        self._state = state
+        self._pod = pod
+
+    def search(self, rows: RowArray, *, start: int, enough: int) -> Found:
+        """Try the nodes in these rows, from the `start`-th on, until there are `enough` candidates.
+
+        The search goes on until one of them breaks no budget (DryRunPreemption).
+        """
+        everybody = PotentialVictims.on(self._handle.cluster, rows, self._pod.priority)
+        emptied = everybody.without(np.ones(len(everybody.pods), dtype=np.bool_))
+        fitting = np.flatnonzero(self._handle.fits_with_nominated(self._state, self._pod, emptied))
+        first = np.searchsorted(everybody.nodes.row_ids()[fitting], rows[start]) if len(rows) else 0
+        found = Found(asked=len(rows))
+        sparing: dict[str, Victims] = {}
+        breaking: dict[str, Victims] = {}
+        for name, victims in self._spared(everybody, np.roll(fitting, -first), enough):
+            if not victims.pods:
+                found.without_victims.append(name)
+                continue
+            kind = breaking if victims.pdb_violations else sparing
+            if len(kind) < enough:
+                kind[name] = victims
+            if sparing and len(sparing) + len(breaking) >= enough:
+                break
+        found.candidates = sparing | breaking
+        if not found.candidates:
+            if len(emptied):
+                found.reasons = self._handle.reasons_with_nominated(self._state, self._pod, emptied)
+            if nobody_there := len(rows) - len(emptied):
+                found.reasons[NO_VICTIMS] += nobody_there
+        return found
+
+    def _spared(self, everybody: PotentialVictims, fitting: RowArray, enough: int) -> Iterator[tuple[str, Victims]]:
+        """The victims on each of the fitting rows, in order; worked out for so many rows at a time."""
+        for begin in range(0, len(fitting), enough):
+            here = everybody.ranked(fitting[begin : begin + enough])
+            breaks_budget = self._budgets.broken_by(here.nodes.cluster.pods, here.pods, here.positions)
+            evicted = self._spare(here, breaks_budget)
+            for position, victims in enumerate(here.victims(evicted, breaks_budget)):
+                yield here.nodes.name(position), victims
+
+    def _spare(self, here: RankedVictims, breaks_budget: Booleans) -> Booleans:
+        """Who must go. Those whom a budget protects are tried first, then the others, the most important first."""
+        evicted = np.ones(len(here.pods), dtype=np.bool_)
+        counts = here.counts()
+        starts = np.cumsum(counts) - counts
+        turns = np.lexsort((~breaks_budget, here.positions))
+        for turn in range(int(counts.max(initial=0))):
+            trying = counts > turn
+            tried = turns[starts[trying] + turn]
+            evicted[tried] = False
+            fits = self._handle.fits_with_nominated(self._state, self._pod, here.without_on(trying, evicted))
+            evicted[tried[~fits]] = True
+        return evicted

@@ -1,0 +1,132 @@
+"""What the scheduling cycles write."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+
+import pytest
+
+from kubesched.client.pod_writer import PodWriter
+from kubesched.client.recorder import EventRecorder
+from kubesched.client.rest import RestClient
+from kubesched.client.transport import Response
+from kubesched.clock import VirtualClock
+from kubesched.errors import ApiStatusError, TransportError
+from kubesched.framework import ApiWriter, NominatingInfo, NominatingMode
+from kubesched.framework import EventRecorder as EventRecorderProtocol
+from kubesched.objects import ObjectMeta, PersistentVolumeClaim, Pod, PodCondition, PodStatus, ResourceClaim
+from kubesched.testing.fake_api_server import FakeApiServer, failure
+
+PODS = "/api/v1/pods"
+POD = Pod(metadata=ObjectMeta(name="p", namespace="d", uid="u1", generation=3), status=PodStatus(phase="Pending"))
+
+
+def scene() -> tuple[FakeApiServer, VirtualClock, PodWriter]:
+    server, clock = FakeApiServer(), VirtualClock()
+    server.put(PODS, {"metadata": {"name": "p", "namespace": "d", "uid": "u1"}})
+    return server, clock, PodWriter(RestClient(server, clock, random.Random(1)), clock, random.Random(1))
+
+
+async def test_binds_the_pod_that_we_mean() -> None:
+    """The UID goes with the binding; another pod of the same name is a conflict, and so is a second binding."""
+    server, _, writer = scene()
+    await writer.bind(POD, "n1")
+    assert server.calls[0].path == "/api/v1/namespaces/d/pods/p/binding"
+    assert server.calls[0].body == {
+        "apiVersion": "v1",
+        "kind": "Binding",
+        "metadata": {"name": "p", "namespace": "d", "uid": "u1"},
+        "target": {"kind": "Node", "name": "n1"},
+    }
+    with pytest.raises(ApiStatusError, match="already assigned to node n1"):
+        await writer.bind(POD, "n2")
+    replaced = Pod(metadata=ObjectMeta(name="p", namespace="d", uid="u0"))
+    with pytest.raises(ApiStatusError, match="409 Conflict"):
+        await writer.bind(replaced, "n1")
+
+
+async def test_an_unchanged_status_needs_no_request() -> None:
+    """Nothing is sent."""
+    server, _, writer = scene()
+    await writer.patch_pod_status(POD, None, NominatingInfo(""))
+    await writer.patch_pod_status(POD, None, NominatingInfo("n1", NominatingMode.NOOP))
+    await writer.patch_pod_status(POD, None, None)
+    assert server.calls == []
+
+
+async def test_patches_the_status() -> None:
+    """Through the status subresource."""
+    server, _, writer = scene()
+    condition = PodCondition(type="PodScheduled", status="False", reason="Unschedulable", message="no")
+    await writer.patch_pod_status(POD, condition, NominatingInfo("n1"))
+    assert server.calls[0].method == "PATCH"
+    assert server.calls[0].path == "/api/v1/namespaces/d/pods/p/status"
+    assert server.calls[0].body["status"]["nominatedNodeName"] == "n1"
+
+
+@pytest.mark.parametrize(
+    ("error", "calls"),
+    [
+        pytest.param(failure(500, "InternalError"), 4, id="an internal error is tried four times"),
+        pytest.param(failure(409, "Conflict"), 4, id="a conflict is tried four times"),
+        pytest.param(failure(403, "Forbidden"), 1, id="forbidden is final"),
+        pytest.param(TransportError("reset"), 1, id="an unknown outcome is final"),
+    ],
+)
+async def test_status_patches_are_retried(error: Response | TransportError, calls: int) -> None:
+    """util.Retriable with retry.DefaultBackoff."""
+    server, clock, writer = scene()
+    server.failures = [error] * 20
+    task = asyncio.create_task(writer.patch_pod_status(POD, None, NominatingInfo("n1")))
+    await clock.advance(0)
+    await clock.advance(10)
+    with pytest.raises((ApiStatusError, TransportError)):
+        await task
+    assert len(server.calls) == calls
+
+
+async def test_deletes_the_pod_that_we_mean() -> None:
+    """Another pod of that name stays, and one that is gone already is no error; other refusals are told."""
+    server, _, writer = scene()
+    await writer.delete_pod(Pod(metadata=ObjectMeta(name="p", namespace="d", uid="another")))
+    assert "d/p" in server.objects[PODS]
+    await writer.delete_pod(POD)
+    assert server.calls[-1].body["preconditions"] == {"uid": "u1"}
+    assert server.objects[PODS] == {}
+    await writer.delete_pod(POD)
+    server.failures = [failure(403, "Forbidden")]
+    with pytest.raises(ApiStatusError, match="403 Forbidden"):
+        await writer.delete_pod(POD)
+
+
+async def test_creates_and_deletes_claims() -> None:
+    """What dynamic resources need."""
+    server, _, writer = scene()
+    created = await writer.create(ResourceClaim(metadata=ObjectMeta(name="c", namespace="d")))
+    assert server.calls[0].path == "/apis/resource.k8s.io/v1/namespaces/d/resourceclaims"
+    assert created.metadata.resource_version
+    await writer.delete(ResourceClaim, "c", namespace="d")
+    assert server.objects["/apis/resource.k8s.io/v1/resourceclaims"] == {}
+
+
+def test_is_what_the_framework_asks_for() -> None:
+    """Checked by the type checker: the writer and the recorder fit the framework's protocols."""
+    writer: ApiWriter = scene()[2]
+    assert writer is not None
+    recorder: type[EventRecorderProtocol] = EventRecorder
+    assert recorder is not None
+
+
+async def test_changes_objects_that_nobody_else_changed() -> None:
+    """A claim that was updated since we read it is a conflict, not overwritten."""
+    server, clock, writer = scene()
+    path = "/api/v1/persistentvolumeclaims"
+    server.put(path, {"metadata": {"name": "c", "namespace": "d", "uid": "x", "annotations": {"kept": "yes"}}})
+    claim = await RestClient(server, clock, random.Random(1)).get(PersistentVolumeClaim, "c", "d")
+    version = {"resourceVersion": claim.metadata.resource_version}
+    patch = {"metadata": {"annotations": {"volume.kubernetes.io/selected-node": "n1"}, **version}}
+    changed = await writer.patch(PersistentVolumeClaim, "c", patch, namespace="d")
+    assert changed.metadata.annotations == {"kept": "yes", "volume.kubernetes.io/selected-node": "n1"}
+    with pytest.raises(ApiStatusError, match="409 Conflict"):
+        await writer.patch(PersistentVolumeClaim, "c", patch, namespace="d")

@@ -1,0 +1,182 @@
+"""REST calls: paths, retries, rate limit, measuring."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+
+import msgspec
+import pytest
+
+from kubesched.client.rate_limit import RateLimiter
+from kubesched.client.rest import RestClient, collection_path, manifest_json, object_path, retry_delay
+from kubesched.client.transport import Response
+from kubesched.clock import VirtualClock
+from kubesched.errors import ApiStatusError, ClientError, TransportError
+from kubesched.objects import KIND_OF, Lease, Node, ObjectMeta, Pod
+from kubesched.testing.fake_api_server import FakeApiServer, failure
+
+PODS = "/api/v1/pods"
+
+
+def client(server: FakeApiServer, clock: VirtualClock, **options: object) -> RestClient:
+    return RestClient(server, clock, random.Random(1), **options)  # type: ignore[arg-type] # passed through
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        pytest.param(collection_path(KIND_OF[Pod]), "/api/v1/pods", id="pods of all namespaces"),
+        pytest.param(collection_path(KIND_OF[Pod], "a"), "/api/v1/namespaces/a/pods", id="pods of one namespace"),
+        pytest.param(
+            object_path(KIND_OF[Lease], "l", "kube-system"),
+            "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/l",
+            id="an object of a named group",
+        ),
+        pytest.param(object_path(KIND_OF[Node], "a b/c"), "/api/v1/nodes/a%20b%2Fc", id="odd characters are escaped"),
+        pytest.param(
+            object_path(KIND_OF[Pod], "p", "d", "binding"), "/api/v1/namespaces/d/pods/p/binding", id="a subresource"
+        ),
+    ],
+)
+def test_paths(path: str, expected: str) -> None:
+    """Where requests go."""
+    assert path == expected
+
+
+def status(code: int, retry_after: float | None = None) -> ApiStatusError:
+    return ApiStatusError(code, "", "", retry_after=retry_after)
+
+
+@pytest.mark.parametrize(
+    ("method", "error", "retried"),
+    [
+        pytest.param("POST", status(429, 2), True, id="too many requests, with a time: any method"),
+        pytest.param("POST", status(429), True, id="too many requests without a time: nothing was done"),
+        pytest.param("POST", status(503, 1), True, id="unavailable, with a time: any method"),
+        pytest.param("POST", status(500), False, id="an internal error after a create may have created"),
+        pytest.param("GET", status(500), True, id="an internal error after a read is harmless"),
+        pytest.param("GET", status(404), False, id="not found stays not found"),
+        pytest.param("PUT", status(409), False, id="a conflict is the caller's"),
+        pytest.param("POST", TransportError("refused", request_sent=False), True, id="refused: never sent"),
+        pytest.param("POST", TransportError("reset"), False, id="broken after sending: unknown outcome"),
+        pytest.param("GET", TransportError("reset"), True, id="a broken read"),
+        pytest.param("GET", TransportError("slow", timed_out=True), False, id="a read that timed out took its time"),
+    ],
+)
+def test_what_is_retried(method: str, error: ClientError, retried: bool) -> None:
+    """Only what is safe to send again."""
+    assert (retry_delay(method, error, 0, random.Random(1)) is not None) is retried
+
+
+def test_retries_end() -> None:
+    """Failures without a time are retried four times."""
+    delays = [retry_delay("GET", status(500), attempt, random.Random(1)) for attempt in range(5)]
+    assert delays[4] is None
+    assert None not in delays[:4]
+
+
+async def test_waits_as_long_as_the_server_says() -> None:
+    """Retry-After is honoured, with a little jitter on top."""
+    server, clock = FakeApiServer(), VirtualClock()
+    server.put(PODS, {"metadata": {"name": "p", "namespace": "d"}})
+    server.failures = [failure(429, "TooManyRequests", retry_after=5)]
+    task = asyncio.create_task(client(server, clock).get(Pod, "p", "d"))
+    await clock.advance(0)
+    await clock.advance(4.9)
+    assert not task.done()
+    await clock.advance(0.7)
+    assert (await task).key == "d/p"
+
+
+async def test_gives_up_after_ten_retries() -> None:
+    """A server that is always busy ends in its own error."""
+    server, clock = FakeApiServer(), VirtualClock()
+    server.failures = [failure(429, "TooManyRequests", "later", retry_after=1) for _ in range(20)]
+    task = asyncio.create_task(client(server, clock).get(Pod, "p", "d"))
+    await clock.advance(0)
+    await clock.advance(60)
+    with pytest.raises(ApiStatusError, match="429 TooManyRequests: later"):
+        await task
+    assert len(server.calls) == 11
+
+
+async def test_limits_the_rate() -> None:
+    """Three calls with a burst of one and one a second take two seconds."""
+    server, clock = FakeApiServer(), VirtualClock()
+    server.put(PODS, {"metadata": {"name": "p", "namespace": "d"}})
+    rest = client(server, clock, limiter=RateLimiter(clock, qps=1.0, burst=1))
+    tasks = [asyncio.create_task(rest.get(Pod, "p", "d")) for _ in range(3)]
+    await clock.advance(0)
+    assert len(server.calls) == 1
+    await clock.advance(1.9)
+    assert len(server.calls) == 2
+    await clock.advance(0.2)
+    assert [task.done() for task in tasks] == [True] * 3
+
+
+class Measured:
+    def __init__(self) -> None:
+        self.seen: list[str] = []
+
+    def rate_limited(self, *, verb: str, host: str, seconds: float) -> None:
+        self.seen.append(f"limited {verb} {host} {seconds:.1f}")
+
+    def request_finished(
+        self, *, verb: str, host: str, code: str, seconds: float, sent_bytes: int, received_bytes: int
+    ) -> None:
+        self.seen.append(f"{verb} {host} {code} sent={sent_bytes}")
+
+    def request_retried(self, *, verb: str, host: str, code: str) -> None:
+        self.seen.append(f"retried {verb} {host} {code}")
+
+
+async def test_measures_every_attempt() -> None:
+    """Failed attempts count too, and a retry is told besides."""
+    server, clock, observer = FakeApiServer(), VirtualClock(), Measured()
+    server.put(PODS, {"metadata": {"name": "p", "namespace": "d"}})
+    server.failures = [TransportError("reset"), failure(503)]
+    rest = client(server, clock, observer=observer, limiter=RateLimiter(clock, qps=-1, burst=0))
+    task = asyncio.create_task(rest.get(Pod, "p", "d"))
+    await clock.advance(0)
+    await clock.advance(10)
+    await task
+    assert observer.seen == [
+        "limited GET fake:443 0.0",
+        "GET fake:443 <error> sent=0",
+        "limited GET fake:443 0.0",
+        "GET fake:443 503 sent=0",
+        "retried GET fake:443 503",
+        "limited GET fake:443 0.0",
+        "GET fake:443 200 sent=0",
+        "retried GET fake:443 200",
+    ]
+
+
+async def test_create_list_patch_delete() -> None:
+    """The life of an object."""
+    server, clock = FakeApiServer(), VirtualClock()
+    rest = client(server, clock)
+    created = await rest.create(Pod(metadata=ObjectMeta(name="p", namespace="d", uid="u1")))
+    assert created.metadata.resource_version == "1"
+    assert server.calls[0].body["kind"] == "Pod"
+    patched = await rest.patch(Pod, "p", {"status": {"nominatedNodeName": "n"}}, namespace="d", subresource="status")
+    assert patched.status.nominated_node_name == "n"
+    assert [pod.key for pod in await rest.list_all(Pod)] == ["d/p"]
+    with pytest.raises(ApiStatusError, match="409 Conflict"):
+        await rest.delete(Pod, "p", "d", uid="another")
+    await rest.delete(Pod, "p", "d", uid="u1")
+    assert await rest.list_all(Pod) == []
+
+
+async def test_an_answer_that_is_no_status() -> None:
+    """A proxy's page becomes an error in one line with the HTTP code."""
+    server, clock = FakeApiServer(), VirtualClock()
+    server.failures = [Response(418, b"<html>short and stout</html>")]
+    with pytest.raises(ApiStatusError, match="GET /version: 418 Unknown: <html>short and stout</html>"):
+        await client(server, clock).call("GET", "/version")
+
+
+def test_manifest_json_of_a_default_object() -> None:
+    """Valid JSON even where every field is at its default."""
+    assert msgspec.json.decode(manifest_json(Pod())) == {"apiVersion": "v1", "kind": "Pod"}

@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kubesched.config.plugin_args import NodeResourcesBalancedAllocationArgs, ResourceSpec
+from kubesched.framework import CycleState, NodeInfo
+from kubesched.objects import Pod
+from kubesched.objects.pod_resources import balance_score_requests
+from kubesched.plugins.node_resources_balanced_allocation import NodeResourcesBalancedAllocation
+from kubesched.testing import make_node, make_pod
+from kubesched.testing.handle import FakeHandle, ask
+
+GPU = "example.com/gpu"
+
+
+def plugin_for(handle: FakeHandle, *resources: str) -> NodeResourcesBalancedAllocation:
+    specs = tuple(ResourceSpec(name=name) for name in resources or ("cpu", "memory"))
+    return NodeResourcesBalancedAllocation(NodeResourcesBalancedAllocationArgs(resources=specs), handle)
+
+
+@pytest.mark.parametrize(
+    ("placed", "cpu", "memory", "score"),
+    [
+        pytest.param({}, "1", "1Gi", 75, id="an even pod on an empty node changes nothing"),
+        pytest.param({}, "4", "", 50, id="all cpu and no memory is the worst change"),
+        pytest.param({"cpu": "4"}, "", "4Gi", 100, id="what evens out the node is the best change"),
+        pytest.param({"cpu": "2"}, "", "1Gi", 81, id="half way"),
+        pytest.param({}, "", "", None, id="a pod without requests is not scored"),
+    ],
+)
+def test_score(placed: dict[str, str], cpu: str, memory: str, score: int | None) -> None:
+    """On a node with 4 cpus and 4Gi: how the pod changes the balance between the two."""
+    handle = FakeHandle().load(make_node("n", cpu="4", memory="4Gi"), make_pod("there", node="n", requests=placed))
+    answer = ask(plugin_for(handle), make_pod(cpu=cpu, memory=memory), handle.cluster)
+    assert answer.scores == (None if score is None else {"n": score})
+
+
+def test_pod_level_requests_count() -> None:
+    """Unlike in the scores of NodeResourcesFit."""
+    handle = FakeHandle().load(make_node("n", cpu="4", memory="4Gi"))
+    pod = make_pod(spec={"resources": {"requests": {"cpu": "4"}}})
+    assert ask(plugin_for(handle), pod, handle.cluster).scores == {"n": 50}
+
+
+def test_nodes_without_a_resource_are_judged_by_the_others() -> None:
+    """One resource alone is always in balance."""
+    handle = FakeHandle().load(
+        make_node("both", cpu="4", memory="4Gi"),
+        make_node("cpu", memory="0"),
+        make_node("neither", cpu="0", memory="0"),
+    )
+    answer = ask(plugin_for(handle), make_pod(cpu="4"), handle.cluster)
+    assert answer.scores == {"both": 50, "cpu": 75, "neither": 75}
+
+
+def plain_balance(used: dict[str, int], capacity: dict[str, int]) -> int:
+    shares = [min(float(used[name]) / float(capacity[name]), 1.0) for name in capacity]
+    deviation = 0.0
+    if len(shares) == 2:
+        deviation = abs((shares[0] - shares[1]) / 2)
+    elif len(shares) > 2:
+        mean = sum(shares) / len(shares)
+        deviation = math.sqrt(sum((share - mean) * (share - mean) for share in shares) / len(shares))
+    return int((1 - deviation) * 100)
+
+
+def plain_score(names: list[str], pod: Pod, node: NodeInfo) -> int:
+    requests = balance_score_requests(pod)
+    counted = [name for name in names if node.allocatable.get(name) and (name != GPU or requests.get(GPU))]
+    capacity = {name: node.allocatable[name] for name in counted}
+    before = {name: node.requested.get(name, 0) for name in counted}
+    after = {name: before[name] + requests.get(name, 0) for name in counted}
+    return 50 + (50 + plain_balance(after, capacity) - plain_balance(before, capacity)) // 2
+
+
+AMOUNTS = st.fixed_dictionaries(
+    {},
+    optional={
+        "cpu": st.integers(0, 30).map(lambda k: f"{k * 130}m"),
+        "memory": st.integers(0, 30).map(lambda k: f"{k * 77}Mi"),
+        "ephemeral-storage": st.integers(0, 9).map(lambda k: f"{k}Gi"),
+        GPU: st.integers(0, 3),
+    },
+)
+
+
+@settings(max_examples=60)
+@given(
+    nodes=st.lists(AMOUNTS, max_size=5),
+    placed=st.lists(st.tuples(AMOUNTS, st.integers(0, 4)), max_size=6),
+    wanted=AMOUNTS,
+    resources=st.lists(st.sampled_from(["cpu", "memory", "ephemeral-storage", GPU]), min_size=1, unique=True),
+)
+def test_agrees_with_the_plain_rule(
+    nodes: list[Any], placed: list[Any], wanted: dict[str, Any], resources: list[str], worlds: Any
+) -> None:
+    """Over any view, with nodes missing and pods added or gone, the score is what the rule says."""
+    handle = FakeHandle()
+    handle.load(*(make_node(f"n{k}", status={"allocatable": amounts}) for k, amounts in enumerate(nodes)))
+    handle.load(*(make_pod(f"p{k}", node=f"n{n}", requests=amounts) for k, (amounts, n) in enumerate(placed)))
+    pod = make_pod(requests=wanted)
+    plugin, info = plugin_for(handle, *resources), handle.cluster.templates.info(pod)
+    for view, infos in worlds(handle.cluster, make_pod("added", requests=wanted)):
+        scores = plugin.score_nodes(CycleState(info), info.template, view)
+        for position, node in infos:
+            assert scores[position] == plain_score(resources, pod, node)

@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import pytest
+
+from kubesched.framework import Code, Hint
+from kubesched.objects import Node
+from kubesched.plugins.node_unschedulable import NodeUnschedulable
+from kubesched.testing import make_node, make_pod
+from kubesched.testing.handle import FakeHandle, ask
+
+TAINT = "node.kubernetes.io/unschedulable"
+
+
+@pytest.mark.parametrize(
+    ("unschedulable", "tolerations", "fits"),
+    [
+        pytest.param(False, (), True, id="an open node takes any pod"),
+        pytest.param(True, (), False, id="a cordoned node takes no ordinary pod"),
+        pytest.param(True, (f"{TAINT}:NoSchedule",), True, id="a pod that tolerates the taint is taken"),
+        pytest.param(True, ({"operator": "Exists"},), True, id="a pod that tolerates everything is taken"),
+        pytest.param(True, (f"{TAINT}:NoExecute",), False, id="another effect of the taint is not enough"),
+        pytest.param(True, ({"key": TAINT, "operator": "Lt", "value": "5"},), False, id="no number to compare with"),
+    ],
+)
+def test_filter(unschedulable: bool, tolerations: tuple[str, ...], fits: bool) -> None:
+    """A cordoned node takes only pods that tolerate being there."""
+    handle = FakeHandle().load(make_node("n", unschedulable=unschedulable))
+    answer = ask(NodeUnschedulable(None, handle), make_pod(tolerations=tolerations), handle.cluster)
+    status = answer.statuses["n"]
+    assert status.is_success is fits
+    if not fits:
+        assert (status.code, status.reasons) == (Code.UNRESOLVABLE, ("node(s) were unschedulable",))
+
+
+OPEN, CLOSED = make_node("n"), make_node("n", unschedulable=True)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        pytest.param(None, OPEN, Hint.QUEUE, id="an open node is added"),
+        pytest.param(None, CLOSED, Hint.SKIP, id="a cordoned node is added"),
+        pytest.param(CLOSED, OPEN, Hint.QUEUE, id="a node is uncordoned"),
+        pytest.param(OPEN, CLOSED, Hint.SKIP, id="a node is cordoned"),
+        pytest.param(OPEN, OPEN, Hint.SKIP, id="a node was open before"),
+    ],
+)
+def test_hint_of_node_events(old: Node | None, new: Node, expected: Hint) -> None:
+    """A node that opens is worth another attempt."""
+    handle = FakeHandle()
+    node_events, _ = NodeUnschedulable(None, handle).events_to_register()
+    assert node_events.hint is not None
+    assert node_events.hint(handle.cluster.templates.info(make_pod()), old, new) is expected
+
+
+def test_hint_of_toleration_events() -> None:
+    """Only the pod's own new toleration of the taint helps."""
+    handle = FakeHandle()
+    _, pod_events = NodeUnschedulable(None, handle).events_to_register()
+    assert pod_events.hint is not None
+    pod = make_pod("p")
+    info = handle.cluster.templates.info(pod)
+    tolerating = make_pod("p", tolerations=(f"{TAINT}:NoSchedule",))
+    assert pod_events.hint(info, pod, tolerating) is Hint.QUEUE
+    assert pod_events.hint(info, pod, make_pod("p", tolerations=("other:NoSchedule",))) is Hint.SKIP
+    assert pod_events.hint(info, None, make_pod("q", tolerations=(f"{TAINT}:NoSchedule",))) is Hint.SKIP
