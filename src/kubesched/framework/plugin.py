@@ -114,12 +114,20 @@ class PreFilterPlugin(Plugin):
         raise NotImplementedError
 
     def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> Status:
-        """Update `state` as if `added` ran on the node. Only for per-node filters with state of their own."""
+        """Update `state` as if `added` ran on the node. Only for per-node filters with state of their own.
+
+        `state` is a copy for this one node: replace what PreFilter wrote, don't change it in place.
+        """
         return SUCCESS
 
     def remove_pod(self, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo) -> Status:
         """Update `state` as if `removed` no longer ran on the node."""
         return SUCCESS
+
+    @classmethod
+    def follows_changes(cls) -> bool:
+        """Whether the plugin keeps its state up to date as pods are added and removed in thought."""
+        return cls.add_pod is not PreFilterPlugin.add_pod or cls.remove_pod is not PreFilterPlugin.remove_pod
 
 
 class FilterPlugin(Plugin):
@@ -129,7 +137,7 @@ class FilterPlugin(Plugin):
         exists = nodes.exists
         for position in range(len(nodes)):
             if exists[position]:
-                status = self.filter(state, state.pod.pod, node_info_at(nodes, position))
+                status = self._filter_one(state, nodes, position)
                 if status is not None and not status.is_success:
                     statuses[position] = status
         return Verdict.of_statuses(nodes, statuses)
@@ -137,6 +145,19 @@ class FilterPlugin(Plugin):
     def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
         """The per-node form: None or success if the node takes the pod."""
         raise NotImplementedError
+
+    def _filter_one(self, state: CycleState, nodes: NodeView, position: int) -> Status | None:
+        """Asks about one node; a "what if" is told to the plugin's state first."""
+        node = node_info_at(nodes, position)
+        if nodes.what_if is not None and isinstance(self, PreFilterPlugin) and self.follows_changes():
+            gone, come = nodes.what_if.changes_at(position)
+            changes = [(self.remove_pod, info) for info in gone] + [(self.add_pod, info) for info in come]
+            pod, state = state.pod, state.clone()
+            for change, info in changes:
+                status = change(state, pod, info, node)
+                if not status.is_success:
+                    return status
+        return self.filter(state, state.pod.pod, node)
 
 
 @dataclass(frozen=True, slots=True)
