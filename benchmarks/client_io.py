@@ -159,7 +159,7 @@ async def requests(port: int) -> None:
         recorder.start()
         for start in range(0, REQUESTS, 500):
             for pod in pods[start : start + 500]:
-                recorder.record(pod, reason="Scheduled", action="Binding", note="Successfully assigned p to node-1")
+                recorder.event(pod, "Normal", "Scheduled", "Binding", "Successfully assigned p to node-1")
             await recorder.drained()
         await recorder.stop()
 

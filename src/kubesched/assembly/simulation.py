@@ -23,6 +23,7 @@ from kubesched.assembly.build import Outside, build_scheduler
 from kubesched.assembly.explain import Explanation, explain
 from kubesched.assembly.explanation_text import as_text
 from kubesched.assembly.memory_api import MemoryApi
+from kubesched.assembly.plugin_loading import load_plugins
 from kubesched.clock import VirtualClock
 from kubesched.config import FeatureGates, default_config, load_config, load_config_file
 from kubesched.errors import InvalidObjectError
@@ -58,7 +59,10 @@ class Simulation:
         """(pod, reason, note) of every event that the scheduler recorded."""
         api = MemoryApi()
         random = Random(seed)  # noqa: S311 - chance that can be repeated is the point
-        outside = Outside(api=api, recorder=self, clock=self.clock, random=random, plugins=plugins)
+        folder = config.parent if isinstance(config, Path) else None
+        loaded, found = load_plugins(loaded, folder)
+        registry = {**found, **(plugins or {})}
+        outside = Outside(api=api, recorder=self, clock=self.clock, random=random, plugins=registry)
         self._assembled = build_scheduler(loaded, gates, outside)
         api.connect(self._assembled.objects, self._assembled.handlers)
         self._runner = asyncio.Runner()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import Final, Protocol, TypeVar
+from typing import Final, TypeVar
 
 import msgspec
 
@@ -13,7 +13,6 @@ from kubesched.client.connection import Connection, TLSOptions
 from kubesched.client.credentials import Credential, CredentialSource, FileCredentials, FixedCredentials, read_file
 from kubesched.client.extender_wire import (
     FilterResult,
-    HostPriority,
     MetaVictims,
     Victims,
     binding_args,
@@ -27,6 +26,7 @@ from kubesched.client.extender_wire import (
 from kubesched.client.http_transport import HttpTransport
 from kubesched.client.transport import Transport
 from kubesched.clock import Clock
+from kubesched.config.model import Extender, ExtenderTLSConfig
 from kubesched.errors import ConfigurationError, ExtenderError, TransportError
 from kubesched.objects import Node, Pod
 
@@ -35,65 +35,10 @@ DEFAULT_TIMEOUT: Final = timedelta(seconds=5)
 R = TypeVar("R")
 
 
-class ManagedResourceConfig(Protocol):
-    @property
-    def name(self) -> str: ...
-    @property
-    def ignored_by_scheduler(self) -> bool: ...
-
-
-class TLSConfig(Protocol):
-    @property
-    def insecure(self) -> bool: ...
-    @property
-    def server_name(self) -> str: ...
-    @property
-    def cert_file(self) -> str: ...
-    @property
-    def key_file(self) -> str: ...
-    @property
-    def ca_file(self) -> str: ...
-    @property
-    def cert_data(self) -> bytes: ...
-    @property
-    def key_data(self) -> bytes: ...
-    @property
-    def ca_data(self) -> bytes: ...
-
-
-class ExtenderConfig(Protocol):
-    """`Extender` of the configuration file (kubescheduler.config.k8s.io/v1)."""
-
-    @property
-    def url_prefix(self) -> str: ...
-    @property
-    def filter_verb(self) -> str: ...
-    @property
-    def preempt_verb(self) -> str: ...
-    @property
-    def prioritize_verb(self) -> str: ...
-    @property
-    def weight(self) -> int: ...
-    @property
-    def bind_verb(self) -> str: ...
-    @property
-    def enable_https(self) -> bool: ...
-    @property
-    def tls_config(self) -> TLSConfig | None: ...
-    @property
-    def http_timeout(self) -> timedelta: ...
-    @property
-    def node_cache_capable(self) -> bool: ...
-    @property
-    def managed_resources(self) -> Sequence[ManagedResourceConfig]: ...
-    @property
-    def ignorable(self) -> bool: ...
-
-
 class HTTPExtender:
     """One extender. Every call raises ExtenderError where it fails; whether that matters, `is_ignorable` tells."""
 
-    def __init__(self, config: ExtenderConfig, transport: Transport) -> None:
+    def __init__(self, config: Extender, transport: Transport) -> None:
         self._config = config
         self._transport = transport
         self._managed = frozenset(resource.name for resource in config.managed_resources)
@@ -146,26 +91,26 @@ class HTTPExtender:
     async def filter(self, pod: Pod, nodes: Sequence[Node]) -> FilterResult:
         """The nodes that remain, of those given, and why the others do not."""
         if not self.is_filter:
-            return FilterResult(node_names=tuple(node.metadata.name for node in nodes))
+            return FilterResult(fitting=tuple(node.metadata.name for node in nodes))
         by_name = self._config.node_cache_capable
         body = await self._send(self._config.filter_verb, node_args(pod, nodes, names_only=by_name))
         result = self._read(body, lambda data: parse_filter_result(data, prefer_names=by_name))
         if result.error:
             raise ExtenderError(result.error, extender=self.name)
         offered = {node.metadata.name for node in nodes}
-        for name in result.node_names or ():
+        for name in result.fitting:
             if name not in offered:
                 problem = f'extender "{self.name}" claims a filtered node "{name}" which is not found'
                 raise ExtenderError(f"{problem} in the input node list", extender=self.name)
-        return msgspec.structs.replace(result, node_names=result.node_names or ())
+        return result
 
-    async def prioritize(self, pod: Pod, nodes: Sequence[Node]) -> tuple[list[HostPriority], int]:
-        """Scores of nodes, and the weight they get; without a verb, zeros with weight 0."""
+    async def prioritize(self, pod: Pod, nodes: Sequence[Node]) -> dict[str, int]:
+        """Scores from 0 to 10 by node name, not weighted yet; zeros without a verb."""
         if not self.is_prioritizer:
-            return [HostPriority(node.metadata.name, 0) for node in nodes], 0
+            return dict.fromkeys((node.metadata.name for node in nodes), 0)
         args = node_args(pod, nodes, names_only=self._config.node_cache_capable)
         body = await self._send(self._config.prioritize_verb, args)
-        return self._read(body, parse_priorities), self.weight
+        return self._read(body, parse_priorities)
 
     async def process_preemption(
         self, pod: Pod, victims: Mapping[str, Victims], pods_on_node: Callable[[str], Sequence[Pod]]
@@ -224,7 +169,7 @@ class HTTPExtender:
             ) from error
 
 
-def extender_connection(config: ExtenderConfig, clock: Clock) -> Connection:
+def extender_connection(config: Extender, clock: Clock) -> Connection:
     """How to reach an extender: its TLS settings; with HTTPS and no CA, unverified, as upstream's makeTransport."""
     tls = config.tls_config
     if tls is None:
@@ -242,7 +187,7 @@ def extender_connection(config: ExtenderConfig, clock: Clock) -> Connection:
     )
 
 
-def _certificate(tls: TLSConfig, clock: Clock) -> CredentialSource:
+def _certificate(tls: ExtenderTLSConfig, clock: Clock) -> CredentialSource:
     fixed = Credential(client_pem=b"\n".join(part for part in (tls.cert_data, tls.key_data) if part))
     certificate = Path(tls.cert_file) if tls.cert_file and not tls.cert_data else None
     key = Path(tls.key_file) if tls.key_file and not tls.key_data else None
@@ -251,6 +196,6 @@ def _certificate(tls: TLSConfig, clock: Clock) -> CredentialSource:
     return FileCredentials(clock, certificate_file=certificate, key_file=key, fixed=fixed)
 
 
-def connect_extender(config: ExtenderConfig, clock: Clock) -> HTTPExtender:
+def connect_extender(config: Extender, clock: Clock) -> HTTPExtender:
     """An extender of the configuration, ready to be called."""
     return HTTPExtender(config, HttpTransport(extender_connection(config, clock)))

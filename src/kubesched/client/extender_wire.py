@@ -17,19 +17,12 @@ T = TypeVar("T")
 
 
 class FilterResult(msgspec.Struct, frozen=True, kw_only=True):
-    """`node_names` is None where the extender named no nodes at all."""
+    """Names of nodes that fit, and messages for those that do not (and that no eviction would help)."""
 
-    node_names: tuple[str, ...] | None = None
+    fitting: tuple[str, ...] = ()
     failed: dict[str, str] = {}
-    failed_and_unresolvable: dict[str, str] = {}
+    failed_unresolvable: dict[str, str] = {}
     error: str = ""
-
-
-class HostPriority(msgspec.Struct, frozen=True):
-    """An extender's score of a node, 0 … 10 before it is weighted."""
-
-    host: str
-    score: int
 
 
 class MetaVictims(msgspec.Struct, frozen=True):
@@ -87,23 +80,23 @@ def parse_filter_result(body: bytes, *, prefer_names: bool) -> FilterResult:
     """Names win over nodes only with an extender that caches nodes, as upstream's Filter reads it."""
     answer = _fields(_parse(body))
     names, nodes = answer.get("nodenames"), answer.get("nodes")
-    remaining: list[str] | None = None
+    remaining: list[str] = []
     if prefer_names and names is not None:
         remaining = _typed(names, list[str])
     elif nodes is not None:
         remaining = [_node_name(node) for node in _fields(nodes).get("items") or ()]
     return FilterResult(
-        node_names=None if remaining is None else tuple(remaining),
+        fitting=tuple(remaining),
         failed=_typed(answer.get("failednodes") or {}, dict[str, str]),
-        failed_and_unresolvable=_typed(answer.get("failedandunresolvablenodes") or {}, dict[str, str]),
+        failed_unresolvable=_typed(answer.get("failedandunresolvablenodes") or {}, dict[str, str]),
         error=_typed(answer.get("error") or "", str),
     )
 
 
-def parse_priorities(body: bytes) -> list[HostPriority]:
-    """A HostPriorityList."""
+def parse_priorities(body: bytes) -> dict[str, int]:
+    """A HostPriorityList, as scores by node name."""
     entries = [_fields(entry) for entry in _typed(_parse(body) or [], list[Any])]
-    return [HostPriority(_typed(entry.get("host", ""), str), _typed(entry.get("score", 0), int)) for entry in entries]
+    return {_typed(entry.get("host", ""), str): _typed(entry.get("score", 0), int) for entry in entries}
 
 
 def parse_preemption_result(body: bytes) -> dict[str, MetaVictims]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import random
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -12,8 +11,7 @@ from typing import Any, Final, Generic, Protocol, TypeVar, cast
 from kubesched.client.reflector import BATCH, Reflector
 from kubesched.client.rest import ApiObject, RestClient
 from kubesched.clock import Clock
-
-log = logging.getLogger(__name__)
+from kubesched.telemetry.logging import log
 
 NON_TERMINAL_PODS: Final = "status.phase!=Succeeded,status.phase!=Failed"
 """The field selector for pods that still count (the scheduler's pod informer)."""
@@ -199,5 +197,5 @@ class InformerFactory:
 def _guard(callback: Callable[..., None], *args: object) -> None:
     try:
         callback(*args)
-    except Exception:
-        log.exception("a handler failed")
+    except Exception as error:
+        log.error("A handler failed", error, handler=getattr(callback, "__qualname__", callback))

@@ -11,7 +11,6 @@ written in the Lease are for people. Whoever loses the lease must end at once: a
 from __future__ import annotations
 
 import asyncio
-import logging
 import random
 import uuid
 from collections.abc import Callable, Coroutine
@@ -25,8 +24,7 @@ from kubesched.client.lease_lock import LeaderRecord, LeaseLock
 from kubesched.clock import Clock, utc
 from kubesched.errors import ApiStatusError, ConfigurationError, KubeschedError
 from kubesched.objects import MicroTime
-
-log = logging.getLogger(__name__)
+from kubesched.telemetry.logging import log
 
 JITTER: Final = 1.2
 HEALTH_GRACE: Final = 20.0
@@ -122,14 +120,14 @@ class LeaderElector:
             self._on_stopped_leading()
 
     async def _acquire(self) -> None:
-        log.info("attempting to acquire leader lease %s...", self._lock)
+        log.info("Attempting to acquire leader lease...", lock=str(self._lock))
         while True:
             acquired = await self._try_acquire_or_renew()
             self._report_leader()
             if acquired:
                 break
             await self._clock.sleep(jittered(self._rng, self._timing.retry_period, JITTER))
-        log.info("successfully acquired lease %s", self._lock)
+        log.info("Successfully acquired lease", lock=str(self._lock))
         self._tell("became leader")
 
     async def _keep_renewing(self) -> None:
@@ -137,7 +135,7 @@ class LeaderElector:
             self._report_leader()
             await self._clock.sleep(self._timing.retry_period)
         self._report_leader()
-        log.info("failed to renew lease %s: timed out waiting for the condition", self._lock)
+        log.info("Failed to renew lease", lock=str(self._lock), err="timed out waiting for the condition")
 
     async def _renew(self) -> bool:
         """Try until it works, at most for the renew deadline: a request that hangs counts against it too."""
@@ -165,7 +163,7 @@ class LeaderElector:
         try:
             return await self._acquire_or_renew()
         except KubeschedError as error:
-            log.warning("cannot get or renew lease %s: %s", self._lock, error)
+            log.error("Error retrieving or updating lease lock", error, lock=str(self._lock))
             return False
 
     async def _acquire_or_renew(self) -> bool:
@@ -184,7 +182,7 @@ class LeaderElector:
             self._observe(current)
             self._last_read = current
         if current.holder and self._is_lease_valid() and not self.is_leader:
-            log.debug("lease %s is held by %s and has not yet expired", self._lock, current.holder)
+            log.info("Lease is held by and has not yet expired", v=4, lock=str(self._lock), holder=current.holder)
             return False
         mine = self._record(current, transitions=current.transitions + (0 if self.is_leader else 1))
         await self._lock.update(mine)
@@ -197,7 +195,7 @@ class LeaderElector:
         try:
             await self._lock.update(mine)
         except KubeschedError as error:
-            log.debug("cannot update lease %s optimistically, reading it first: %s", self._lock, error)
+            log.info("Failed to update lease optimistically, reading it first", v=2, lock=str(self._lock), err=error)
             return False
         self._observe(mine)
         return True
@@ -213,7 +211,7 @@ class LeaderElector:
             free = LeaderRecord(lease_seconds=1, acquire_time=now, renew_time=now, transitions=current.transitions)
             await self._lock.update(free)
         except KubeschedError as error:
-            log.warning("cannot release lease %s: %s", self._lock, error)
+            log.error("Failed to release lease", error, lock=str(self._lock))
             return False
         self._observe(free)
         return True

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import random
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, TypeVar
@@ -10,16 +9,13 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from kubesched.client.backoff import jittered
-from kubesched.client.rest import MERGE, STRATEGIC_MERGE, ApiObject, RestClient, object_path
+from kubesched.client.rest import STRATEGIC_MERGE, RestClient, object_path
 from kubesched.client.status_patch import pod_status_patch
 from kubesched.clock import Clock, utc
 from kubesched.errors import ApiStatusError, ClientError, TransportError
+from kubesched.framework import NominatingInfo, NominatingMode
 from kubesched.objects import KIND_OF, Pod, PodCondition, encode
-
-log = logging.getLogger(__name__)
-
-DISRUPTION_TARGET: Final = "DisruptionTarget"
-PREEMPTION_BY_SCHEDULER: Final = "PreemptionByScheduler"
+from kubesched.telemetry.logging import log
 
 # retry.DefaultBackoff: four tries, 10 ms, 50 ms, 250 ms apart, up to 10 % more each.
 _TRIES: Final = 4
@@ -27,7 +23,7 @@ _FIRST_DELAY: Final = 0.01
 _FACTOR: Final = 5.0
 _JITTER: Final = 0.1
 
-T = TypeVar("T", bound=ApiObject)
+T = TypeVar("T")
 
 
 class _BindingMeta(msgspec.Struct):
@@ -53,7 +49,7 @@ _POD: Final = KIND_OF[Pod]
 
 
 class PodWriter:
-    """Writes for the scheduler, as kube-scheduler writes them. Errors are ClientErrors, told in one line."""
+    """The framework's `ApiWriter` over REST: writes as kube-scheduler makes them. Errors are ClientErrors."""
 
     def __init__(self, rest: RestClient, clock: Clock, rng: random.Random) -> None:
         self._rest = rest
@@ -67,57 +63,44 @@ class PodWriter:
         path = object_path(_POD, metadata.name, metadata.namespace, "binding")
         await self._rest.call("POST", path, body=_BINDING.encode(binding))
 
-    async def patch_status(
-        self, pod: Pod, *, condition: PodCondition | None = None, nominated_node: str | None = None
-    ) -> bool:
-        """Set a condition and/or the nominated node ("" clears it). False where the pod says so already: no request."""
-        patch = pod_status_patch(pod.status, utc(self._clock), condition=condition, nominated_node=nominated_node)
+    async def patch_pod_status(
+        self, pod: Pod, condition: PodCondition | None, nominating: NominatingInfo | None
+    ) -> None:
+        """Set a condition and the nominated node, if that changes anything: otherwise nothing is sent."""
+        overrides = nominating is not None and nominating.mode is NominatingMode.OVERRIDE
+        patch = pod_status_patch(
+            pod.status,
+            utc(self._clock),
+            condition=condition,
+            nominated_node=nominating.node_name if nominating is not None and overrides else None,
+        )
         if patch is None:
-            return False
+            return
         path = object_path(_POD, pod.metadata.name, pod.metadata.namespace, "status")
         body = encode(patch)
         await self._retrying(lambda: self._rest.call("PATCH", path, body=body, content_type=STRATEGIC_MERGE))
-        return True
 
-    async def clear_nomination(self, pod: Pod) -> bool:
-        """Take back the pod's nominated node; False where it has none."""
-        return await self.patch_status(pod, nominated_node="")
-
-    async def preempt(self, victim: Pod, *, scheduler_name: str, preemptor_kind: str = "pod") -> bool:
-        """Mark the victim as disrupted, then delete it, if it still is the same pod. False: it was gone already."""
-        condition = PodCondition(
-            type=DISRUPTION_TARGET,
-            status="True",
-            observed_generation=victim.metadata.generation,
-            reason=PREEMPTION_BY_SCHEDULER,
-            message=f"{scheduler_name}: preempting to accommodate a higher priority {preemptor_kind}",
-        )
+    async def delete_pod(self, pod: Pod) -> None:
+        """Delete the pod with this uid; no error if it is gone, or another one has its name."""
         try:
-            await self.patch_status(victim, condition=condition)
-            await self._rest.delete(Pod, victim.metadata.name, victim.metadata.namespace, uid=victim.metadata.uid)
+            await self._rest.delete(Pod, pod.metadata.name, pod.metadata.namespace, uid=pod.metadata.uid)
         except ApiStatusError as error:
-            if error.code == 404:
-                log.debug("victim %s is already deleted", victim.key)
-                return False
-            raise
-        return True
+            if error.code not in (404, 409):
+                raise
+            log.info("Pod is already deleted", v=2, pod=pod)
 
-    async def merge_patch(self, value: T, patch: Mapping[str, Any], *, subresource: str = "") -> T:
-        """Change an object (a volume, a claim) only if nobody changed it since we read it: 409 Conflict otherwise.
+    async def patch(
+        self, kind: type[T], name: str, body: Mapping[str, Any], *, namespace: str = "", subresource: str = ""
+    ) -> T:
+        """JSON merge patch; with `metadata.resourceVersion` in the body, a concurrent change is a 409 Conflict."""
+        return await self._rest.patch(kind, name, body, namespace=namespace, subresource=subresource)
 
-        This stands for the update that kube-scheduler sends: our structs do not hold all fields of an object.
-        """
-        metadata = {**patch.get("metadata", {}), "resourceVersion": value.metadata.resource_version}
-        if value.metadata.uid:
-            metadata["uid"] = value.metadata.uid
-        return await self._rest.patch(
-            type(value),
-            value.metadata.name,
-            value.metadata.namespace,
-            patch={**patch, "metadata": metadata},
-            content_type=MERGE,
-            subresource=subresource,
-        )
+    async def create(self, obj: T) -> T:
+        return await self._rest.create(obj)
+
+    async def delete(self, kind: type[T], name: str, *, namespace: str = "", uid: str = "") -> None:
+        """Delete an object; with a `uid`, only if it still is that one."""
+        await self._rest.delete(kind, name, namespace, uid=uid)
 
     async def _retrying(self, send: Callable[[], Awaitable[bytes]]) -> None:
         delay = _FIRST_DELAY

@@ -1,6 +1,6 @@
 """Events about pods and nodes (events.k8s.io/v1), as client-go's tools/events records them.
 
-`record` never waits and never fails: an event goes into a bounded queue, or is dropped and counted. Equal events
+`event` never waits and never fails: an event goes into a bounded queue, or is dropped and counted. Equal events
 become one with a series: the second one is written at once, the count of later ones with the next refresh.
 This recorder has no spam filter; that one belongs to the older core/v1 recorder.
 """
@@ -8,7 +8,6 @@ This recorder has no spam filter; that one belongs to the older core/v1 recorder
 from __future__ import annotations
 
 import asyncio
-import logging
 import random
 import re
 import uuid
@@ -23,11 +22,7 @@ from kubesched.client.rest import STRATEGIC_MERGE, ApiObject, RestClient, collec
 from kubesched.clock import Clock
 from kubesched.errors import ApiStatusError, ClientError
 from kubesched.objects import KIND_OF, Event, EventSeries, MicroTime, ObjectMeta, ObjectReference, encode
-
-log = logging.getLogger(__name__)
-
-NORMAL: Final = "Normal"
-WARNING: Final = "Warning"
+from kubesched.telemetry.logging import log
 
 # event_broadcaster.go
 MOST_TRIES: Final = 12
@@ -83,21 +78,21 @@ class EventRecorder:
         self.dropped = 0
         """Events that found the queue full, or could not be written."""
 
-    def record(
+    def event(
         self,
         regarding: ApiObject | ObjectReference,
-        *,
-        type: str = NORMAL,  # noqa: A002 - the field's name in Kubernetes
+        event_type: str,
         reason: str,
         action: str,
         note: str,
+        *,
         related: ApiObject | ObjectReference | None = None,
     ) -> None:
         """Tell that something happened to `regarding`, with `related` playing a part in it."""
         about = reference_to(regarding)
         also = reference_to(related) if related is not None else None
         now = datetime.fromtimestamp(self._clock.time(), UTC)
-        key = (type, action, reason, about, also)
+        key = (event_type, action, reason, about, also)
         known = self._remembered.get(key)
         if known is not None:
             known.count += 1
@@ -115,7 +110,7 @@ class EventRecorder:
             regarding=about,
             related=also,
             note=truncate(note),
-            type=type,
+            type=event_type,
         )
         if len(self._remembered) >= MOST_REMEMBERED:
             del self._remembered[next(iter(self._remembered))]
@@ -155,9 +150,9 @@ class EventRecorder:
             event = await self._queue.get()
             try:
                 await self._write_with_retries(event)
-            except Exception:
+            except Exception as error:
                 self.dropped += 1
-                log.exception("cannot write event %s", event.metadata.name)
+                log.error("Unable to write event", error, event=event)
             finally:
                 self._queue.task_done()
 
@@ -167,7 +162,7 @@ class EventRecorder:
                 return
             await self._clock.sleep(jittered(self._rng, RETRY_DELAY, 0.25))
         self.dropped += 1
-        log.error("unable to write event %s (retry limit exceeded)", event.metadata.name)
+        log.error("Unable to write event (retry limit exceeded!)", event=event)
 
     async def _write(self, event: Event) -> bool:
         """One try; False where another one may help (recordEvent)."""
@@ -177,9 +172,9 @@ class EventRecorder:
             if error.reason == "AlreadyExists":
                 return event.series is None  # its creation and its series crossed: the patch finds it now
             self.dropped += 1
-            log.warning("server rejected event %s: %s", event.metadata.name, error)
+            log.error("Server rejected event (will not retry!)", error, event=event)
         except ClientError as error:
-            log.info("unable to write event (may retry after sleeping): %s", error)
+            log.error("Unable to write event (may retry after sleeping)", error)
             return False
         return True
 

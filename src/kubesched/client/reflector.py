@@ -12,7 +12,6 @@ while the server is away. After a list, objects that vanished in the meantime ar
 from __future__ import annotations
 
 import asyncio
-import logging
 import random
 from contextlib import aclosing
 from typing import Final, Generic, Protocol, TypeVar
@@ -33,8 +32,7 @@ from kubesched.client.watch_stream import (
 from kubesched.clock import Clock
 from kubesched.errors import ApiStatusError, ClientError, InvalidObjectError, TransportError
 from kubesched.objects import KIND_OF, decode
-
-log = logging.getLogger(__name__)
+from kubesched.telemetry.logging import log
 
 # client-go's reflector: 800 ms … 30 s, stretched by up to 100 %; the server closes a watch after 5–10 minutes.
 FIRST_DELAY: Final = 0.8
@@ -98,9 +96,9 @@ class Reflector(Generic[T]):
             try:
                 await self._list_and_watch()
             except ClientError as error:
-                log.warning("cannot list and watch %s: %s", self._kind.plural, error)
-            except Exception:
-                log.exception("list and watch of %s failed", self._kind.plural)
+                log.error("Failed to list and watch", error, type=self._kind.plural)
+            except Exception as error:
+                log.error("Failed to list and watch", error, type=self._kind.plural)
             await self._clock.sleep(self._backoff.next_delay())
 
     async def _list_and_watch(self) -> None:
@@ -117,9 +115,9 @@ class Reflector(Generic[T]):
             await self._watch(self._watch_query(initial=True), initial)
         except ClientError as error:
             if initial.is_complete:
-                log.info("watch of %s broke: %s", self._kind.plural, error)
+                log.info("Watch broke", v=1, type=self._kind.plural, err=error)
             elif isinstance(error, ApiStatusError) and error.code in (400, 405, 422):
-                log.debug("%s: no streaming list (%s): paging", self._kind.plural, error)
+                log.info("No streaming list: paging", v=4, type=self._kind.plural, err=error)
                 self._server_streams_lists = False
             else:
                 raise
@@ -151,13 +149,13 @@ class Reflector(Generic[T]):
                 await self._watch(self._watch_query(initial=False), None)
             except ApiStatusError as error:
                 if _is_expired(error):
-                    log.debug("%s: version %s is gone: relisting", self._kind.plural, self.last_sync_resource_version)
+                    log.info("Watch closed: relisting", v=4, type=self._kind.plural, err=error)
                     return
                 if error.code != 429 and error.code < 500:
                     raise
-                log.info("watch of %s refused: %s", self._kind.plural, error)
+                log.info("Watch refused", v=1, type=self._kind.plural, err=error)
             except TransportError as error:
-                log.info("watch of %s broke: %s", self._kind.plural, error)
+                log.info("Watch broke", v=1, type=self._kind.plural, err=error)
             if self._events == events and self._clock.monotonic() - started < VERY_SHORT:
                 await self._clock.sleep(self._backoff.next_delay())
 
@@ -199,7 +197,7 @@ class Reflector(Generic[T]):
             try:
                 value = decode(bytes(event.object), self._struct)
             except InvalidObjectError as error:
-                log.error("skipping an object of %s that does not decode: %s", self._kind.plural, error)
+                log.error("Skipping an object that does not decode", error, type=self._kind.plural)
                 self._advance(event.object)
                 return
             self.last_sync_resource_version = value.metadata.resource_version
@@ -211,7 +209,7 @@ class Reflector(Generic[T]):
         elif event.type == "ERROR":
             raise error_of(event, self._path)
         else:
-            log.warning("watch of %s: unknown event type %r", self._kind.plural, event.type)
+            log.warning("Unknown watch event", type=self._kind.plural, event=event.type)
 
     def _remove(self, data: msgspec.Raw) -> None:
         try:
@@ -262,7 +260,7 @@ class _InitialEvents(Generic[T]):
         try:
             value = decode(bytes(data), self._struct)
         except InvalidObjectError as error:
-            log.error("skipping an object of %s that does not decode: %s", KIND_OF[self._struct].plural, error)
+            log.error("Skipping an object that does not decode", error, type=KIND_OF[self._struct].plural)
             key = _key_of(data)
             if key:
                 self.unreadable.add(key)

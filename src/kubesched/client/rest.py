@@ -6,7 +6,6 @@ change an object with a patch (its `metadata.resourceVersion` in the patch makes
 
 from __future__ import annotations
 
-import logging
 import random
 import re
 from collections.abc import AsyncGenerator, Mapping
@@ -23,8 +22,7 @@ from kubesched.client.transport import JSON, Transport, raise_for_status
 from kubesched.clock import Clock
 from kubesched.errors import ApiStatusError, ClientError, TransportError
 from kubesched.objects import KIND_OF, Kind, ListMeta, ObjectMeta, decode, encode
-
-log = logging.getLogger(__name__)
+from kubesched.telemetry.logging import log
 
 STRATEGIC_MERGE: Final = "application/strategic-merge-patch+json"
 MERGE: Final = "application/merge-patch+json"
@@ -48,6 +46,7 @@ class ApiObject(Protocol):
 
 
 T = TypeVar("T", bound=ApiObject)
+S = TypeVar("S")
 
 
 class RequestObserver(Protocol):
@@ -90,27 +89,20 @@ class RestClient:
         body = await self.call("GET", collection_path(KIND_OF[struct], namespace))
         return [decode(bytes(item), struct) for item in msgspec.json.decode(body, type=Items).items]
 
-    async def create(self, value: T) -> T:
+    async def create(self, value: S) -> S:
         """Create an object that is whole in our struct; its namespace is where it goes."""
-        path = collection_path(KIND_OF[type(value)], value.metadata.namespace)
+        metadata: ObjectMeta = value.metadata  # type: ignore[attr-defined] # every object of a kind has it
+        path = collection_path(KIND_OF[type(value)], metadata.namespace)
         return decode(await self.call("POST", path, body=manifest_json(value)), type(value))
 
     async def patch(
-        self,
-        struct: type[T],
-        name: str,
-        namespace: str = "",
-        *,
-        patch: Mapping[str, Any] | bytes,
-        content_type: str = MERGE,
-        subresource: str = "",
-    ) -> T:
-        """Patch an object and return what became of it."""
+        self, struct: type[S], name: str, body: Mapping[str, Any], *, namespace: str = "", subresource: str = ""
+    ) -> S:
+        """JSON merge patch; with `metadata.resourceVersion` in the body, a concurrent change is a 409 Conflict."""
         path = object_path(KIND_OF[struct], name, namespace, subresource)
-        body = patch if isinstance(patch, bytes) else encode(patch)
-        return decode(await self.call("PATCH", path, body=body, content_type=content_type), struct)
+        return decode(await self.call("PATCH", path, body=encode(body), content_type=MERGE), struct)
 
-    async def delete(self, struct: type[ApiObject], name: str, namespace: str = "", *, uid: str = "") -> None:
+    async def delete(self, struct: type, name: str, namespace: str = "", *, uid: str = "") -> None:
         """Delete an object; with a `uid`, only if it still is that one (409 Conflict otherwise)."""
         options: dict[str, Any] = {"kind": "DeleteOptions", "apiVersion": "v1"}
         if uid:
@@ -138,7 +130,7 @@ class RestClient:
                 delay = retry_delay(method, error, attempt, self._rng) if attempt < retries else None
                 if delay is None:
                     raise
-                log.debug("retrying %s %s in %.1fs: %s", method, path, delay, error)
+                log.info("Retrying a request", v=4, method=method, path=path, delay=delay, err=error)
             await self._clock.sleep(delay)
             attempt += 1
 
@@ -200,7 +192,13 @@ class RestClient:
         delay = limiter.reserve()
         if delay > 0.0:
             if delay > LONG_THROTTLE:
-                log.info("waiting %.1fs before %s %s: client-side rate limit", delay, method, path)
+                log.info(
+                    "Waited before sending request",
+                    reason="client-side throttling",
+                    delay=delay,
+                    method=method,
+                    path=path,
+                )
             try:
                 await self._clock.sleep(delay)
             except BaseException:
@@ -235,7 +233,7 @@ def object_path(kind: Kind, name: str, namespace: str = "", subresource: str = "
     return f"{path}/{subresource}" if subresource else path
 
 
-def manifest_json(value: ApiObject) -> bytes:
+def manifest_json(value: object) -> bytes:
     """A struct as JSON, with its apiVersion and kind in front."""
     kind = KIND_OF[type(value)]
     fields = encode(value)[1:]

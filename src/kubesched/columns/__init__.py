@@ -12,7 +12,7 @@ Data only, no policy: nothing here knows a plugin, a queue or an API server. The
 
 from kubesched.columns.affinity_terms import AffinityTerm, CarriedTerm, TermKind
 from kubesched.columns.cluster import Cluster
-from kubesched.columns.journal import Journal
+from kubesched.columns.journal import Journal, JournalReader
 from kubesched.columns.label_column import LabelColumn
 from kubesched.columns.node_table import NodeTable
 from kubesched.columns.node_view import NodeView
@@ -33,6 +33,7 @@ __all__ = [
     "Ids",
     "Integers",
     "Journal",
+    "JournalReader",
     "LabelColumn",
     "NodeTable",
     "NodeView",

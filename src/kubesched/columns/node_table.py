@@ -51,8 +51,8 @@ class NodeTable:
         self.images = ImageIndex()
         self._sizes: Interner[tuple[int, ...]] = Interner()
         self._size: Ids = np.zeros(self.capacity, dtype=np.int32)
-        self.node_changes = Journal()
-        self.pod_changes = Journal()
+        self.node_changes: Journal[int] = Journal()
+        self.pod_changes: Journal[int] = Journal()
         self.node_count = 0
         self._free_rows: list[int] = []
         self.taint_sets.id_of(())

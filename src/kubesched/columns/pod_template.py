@@ -10,7 +10,7 @@ import contextlib
 import weakref
 from collections.abc import Hashable, Mapping
 from functools import cached_property
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -32,6 +32,13 @@ HostPort = tuple[str, str, int]
 """(address, protocol, port); the address is 0.0.0.0 where the pod names none."""
 
 ANY_ADDRESS: Final = "0.0.0.0"  # noqa: S104 - a host port's wildcard, nothing is bound here
+
+
+class VolumeClaim(NamedTuple):
+    """A persistent volume claim that a pod uses; one for an ephemeral volume is made for this pod, and owned by it."""
+
+    name: str
+    is_ephemeral: bool
 
 
 class PodTemplate:
@@ -72,6 +79,17 @@ class PodTemplate:
         """Persistent volume claims named by the pod's volumes, without those of ephemeral volumes."""
         sources = (volume.persistent_volume_claim for volume in self.spec.volumes)
         return tuple(source.claim_name for source in sources if source is not None)
+
+    @cached_property
+    def volume_claims(self) -> tuple[VolumeClaim, ...]:
+        """The claims behind the pod's volumes in the order of the volumes, those of ephemeral ones included."""
+        claims: list[VolumeClaim] = []
+        for volume in self.spec.volumes:
+            if volume.persistent_volume_claim is not None:
+                claims.append(VolumeClaim(volume.persistent_volume_claim.claim_name, is_ephemeral=False))
+            elif volume.ephemeral is not None:
+                claims.append(VolumeClaim(f"{self.exemplar.metadata.name}-{volume.name}", is_ephemeral=True))
+        return tuple(claims)
 
     @cached_property
     def required_affinity(self) -> tuple[AffinityTerm, ...]:

@@ -5,16 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Generic, TypeVar
 
+from kubesched.columns import Journal
+
 T = TypeVar("T")
 
 
 class ObjectStore(Generic[T]):
-    """The objects of one kind. `version` changes with every change: use it in a plugin's `basis`."""
+    """The objects of one kind. `version` changes with every change: use it in a plugin's `basis`.
+
+    `changes` names the keys (`namespace/name`, or just the name) that were set or removed, for those who keep an index.
+    """
 
     def __init__(self) -> None:
         self._objects: dict[str, T] = {}
         self._by_namespace: dict[str, dict[str, T]] = {}
         self.version = 0
+        self.changes: Journal[str] = Journal()
 
     def __len__(self) -> int:
         return len(self._objects)
@@ -37,6 +43,7 @@ class ObjectStore(Generic[T]):
         if metadata.namespace:
             self._by_namespace.setdefault(metadata.namespace, {})[key] = obj
         self.version += 1
+        self.changes.append(key)
         return old
 
     def remove(self, obj: T) -> T | None:
@@ -46,6 +53,7 @@ class ObjectStore(Generic[T]):
             if metadata.namespace:
                 del self._by_namespace[metadata.namespace][metadata.key]
             self.version += 1
+            self.changes.append(metadata.key)
         return old
 
 

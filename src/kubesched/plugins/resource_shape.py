@@ -11,13 +11,16 @@ from kubesched.columns import Integers
 from kubesched.config.plugin_args import UtilizationShapePoint
 from kubesched.framework import MAX_SCORE
 
+FULL: Final = 100
+"""Per cent."""
+
 _HIGHEST_POINT: Final = 10
 _SCALE: Final = MAX_SCORE // _HIGHEST_POINT
 
 
 def curve(shape: Sequence[UtilizationShapePoint]) -> Integers:
     """The score for each whole percentage 0..100."""
-    return np.array([_score_at(percent, shape) for percent in range(101)], dtype=np.int64)
+    return np.array([_score_at(percent, shape) for percent in range(FULL + 1)], dtype=np.int64)
 
 
 def _score_at(percent: int, shape: Sequence[UtilizationShapePoint]) -> int:

@@ -10,42 +10,18 @@ import msgspec
 import pytest
 
 from kubesched.client.extender import HTTPExtender, extender_connection
-from kubesched.client.extender_wire import HostPriority, Victims
+from kubesched.client.extender_wire import Victims
 from kubesched.client.transport import JSON, Response
 from kubesched.clock import VirtualClock
+from kubesched.config.model import Extender, ExtenderManagedResource, ExtenderTLSConfig
 from kubesched.errors import ConfigurationError, ExtenderError, TransportError
 from kubesched.objects import Container, Node, ObjectMeta, Pod, PodSpec, Quantity, ResourceRequirements
 
 
-class Managed(msgspec.Struct, frozen=True):
-    name: str
-    ignored_by_scheduler: bool = False
-
-
-class TLS(msgspec.Struct, frozen=True, kw_only=True):
-    insecure: bool = False
-    server_name: str = ""
-    cert_file: str = ""
-    key_file: str = ""
-    ca_file: str = ""
-    cert_data: bytes = b""
-    key_data: bytes = b""
-    ca_data: bytes = b""
-
-
-class Config(msgspec.Struct, frozen=True, kw_only=True):
-    url_prefix: str = "http://extender/scheduler/"
-    filter_verb: str = "filter"
-    preempt_verb: str = "preempt"
-    prioritize_verb: str = "prioritize"
-    weight: int = 3
-    bind_verb: str = "bind"
-    enable_https: bool = False
-    tls_config: TLS | None = None
-    http_timeout: timedelta = timedelta()
-    node_cache_capable: bool = False
-    managed_resources: tuple[Managed, ...] = ()
-    ignorable: bool = False
+def config(**settings: Any) -> Extender:
+    """An extender with every verb, unless said otherwise."""
+    verbs = {"filter_verb": "filter", "preempt_verb": "preempt", "prioritize_verb": "prioritize", "bind_verb": "bind"}
+    return Extender(**{"url_prefix": "http://extender/scheduler/", "weight": 3, **verbs, **settings})
 
 
 class Answers:
@@ -85,9 +61,9 @@ NODES = [Node(metadata=ObjectMeta(name=name)) for name in ("n1", "n2")]
 VICTIM = Pod(metadata=ObjectMeta(name="v", namespace="d", uid="u2"))
 
 
-def extender(answer: Any, status: int = 200, **config: Any) -> tuple[HTTPExtender, Answers]:
+def extender(answer: Any, status: int = 200, **settings: Any) -> tuple[HTTPExtender, Answers]:
     answers = Answers(answer, status)
-    return HTTPExtender(Config(**config), answers), answers
+    return HTTPExtender(config(**settings), answers), answers
 
 
 @pytest.mark.parametrize(
@@ -117,7 +93,7 @@ async def test_filter(by_name: bool, sent: dict[str, Any], answer: dict[str, Any
     """Both forms, with the capitalised names that Go sends."""
     webhook, answers = extender(answer, node_cache_capable=by_name)
     result = await webhook.filter(POD, NODES)
-    assert result.node_names == remaining
+    assert result.fitting == remaining
     path, body, time_limit = answers.sent[0]
     assert (path, time_limit) == ("/filter", 5.0)
     assert body["Pod"]["metadata"] == {"name": "p", "namespace": "d", "uid": "u1"}
@@ -135,7 +111,7 @@ async def test_filter_tells_why() -> None:
     webhook, _ = extender(answer, node_cache_capable=True)
     result = await webhook.filter(POD, NODES)
     assert result.failed == {"n1": "no gpu"}
-    assert result.failed_and_unresolvable == {"n2": "wrong rack"}
+    assert result.failed_unresolvable == {"n2": "wrong rack"}
 
 
 @pytest.mark.parametrize(
@@ -168,11 +144,11 @@ async def test_filter_failures(answer: Any, status: int, message: str) -> None:
 
 
 async def test_prioritize() -> None:
-    """Scores come with the extender's weight."""
+    """Scores by node name; the weight is for the caller to apply."""
     webhook, answers = extender(
         [{"Host": "n1", "Score": 7}, {"host": "n2", "score": 0}], http_timeout=timedelta(seconds=1)
     )
-    assert await webhook.prioritize(POD, NODES) == ([HostPriority("n1", 7), HostPriority("n2", 0)], 3)
+    assert await webhook.prioritize(POD, NODES) == {"n1": 7, "n2": 0}
     assert answers.sent[0][0] == "/prioritize"
     assert answers.sent[0][2] == 1.0
 
@@ -180,8 +156,8 @@ async def test_prioritize() -> None:
 async def test_without_verbs_nothing_is_sent() -> None:
     """All nodes pass, all scores are zero, binding and preemption are refused."""
     webhook, answers = extender(None, filter_verb="", prioritize_verb="", bind_verb="", preempt_verb="")
-    assert (await webhook.filter(POD, NODES)).node_names == ("n1", "n2")
-    assert await webhook.prioritize(POD, NODES) == ([HostPriority("n1", 0), HostPriority("n2", 0)], 0)
+    assert (await webhook.filter(POD, NODES)).fitting == ("n1", "n2")
+    assert await webhook.prioritize(POD, NODES) == {"n1": 0, "n2": 0}
     with pytest.raises(ExtenderError, match="unexpected empty bindVerb in extender"):
         await webhook.bind(POD, "n1")
     with pytest.raises(ExtenderError, match="preempt verb is not defined for extender http://extender/scheduler/"):
@@ -253,7 +229,10 @@ def test_interest(requests: dict[str, str], limits: dict[str, str], init: bool, 
     )
     container = Container(name="c", resources=resources)
     spec = PodSpec(init_containers=(container,)) if init else PodSpec(containers=(container,))
-    managed = (Managed("example.com/gpu", True), Managed("example.com/other"))
+    managed = (
+        ExtenderManagedResource(name="example.com/gpu", ignored_by_scheduler=True),
+        ExtenderManagedResource(name="example.com/other"),
+    )
     webhook, _ = extender({}, managed_resources=managed)
     assert webhook.is_interested(Pod(spec=spec)) is interested
     assert webhook.ignored_resources == {"example.com/gpu"}
@@ -261,17 +240,19 @@ def test_interest(requests: dict[str, str], limits: dict[str, str], init: bool, 
 
 
 @pytest.mark.parametrize(
-    ("config", "insecure"),
+    ("settings", "insecure"),
     [
-        pytest.param(Config(), False, id="plain HTTP"),
-        pytest.param(Config(enable_https=True), True, id="HTTPS without a CA is not verified"),
-        pytest.param(Config(enable_https=True, tls_config=TLS(ca_data=b"ca")), False, id="HTTPS with a CA is"),
-        pytest.param(Config(tls_config=TLS(insecure=True)), True, id="asked not to verify"),
+        pytest.param(config(), False, id="plain HTTP"),
+        pytest.param(config(enable_https=True), True, id="HTTPS without a CA is not verified"),
+        pytest.param(
+            config(enable_https=True, tls_config=ExtenderTLSConfig(ca_data=b"ca")), False, id="HTTPS with a CA is"
+        ),
+        pytest.param(config(tls_config=ExtenderTLSConfig(insecure=True)), True, id="asked not to verify"),
     ],
 )
-def test_verification(config: Config, insecure: bool) -> None:
+def test_verification(settings: Extender, insecure: bool) -> None:
     """As upstream's makeTransport."""
-    connection = extender_connection(config, VirtualClock())
+    connection = extender_connection(settings, VirtualClock())
     assert connection.tls.insecure is insecure
     assert connection.server == "http://extender/scheduler"
 
@@ -279,4 +260,4 @@ def test_verification(config: Config, insecure: bool) -> None:
 def test_a_ca_that_is_not_to_be_checked_is_a_mistake() -> None:
     """Said at the start."""
     with pytest.raises(ConfigurationError, match="with the insecure flag is not allowed"):
-        extender_connection(Config(tls_config=TLS(insecure=True, ca_data=b"ca")), VirtualClock())
+        extender_connection(config(tls_config=ExtenderTLSConfig(insecure=True, ca_data=b"ca")), VirtualClock())

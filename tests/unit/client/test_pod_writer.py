@@ -8,11 +8,14 @@ import random
 import pytest
 
 from kubesched.client.pod_writer import PodWriter
+from kubesched.client.recorder import EventRecorder
 from kubesched.client.rest import RestClient
 from kubesched.client.transport import Response
 from kubesched.clock import VirtualClock
 from kubesched.errors import ApiStatusError, TransportError
-from kubesched.objects import ObjectMeta, PersistentVolumeClaim, Pod, PodCondition, PodStatus
+from kubesched.framework import ApiWriter, NominatingInfo, NominatingMode
+from kubesched.framework import EventRecorder as EventRecorderProtocol
+from kubesched.objects import ObjectMeta, PersistentVolumeClaim, Pod, PodCondition, PodStatus, ResourceClaim
 from kubesched.testing.fake_api_server import FakeApiServer, failure
 
 PODS = "/api/v1/pods"
@@ -46,7 +49,9 @@ async def test_binds_the_pod_that_we_mean() -> None:
 async def test_an_unchanged_status_needs_no_request() -> None:
     """Nothing is sent."""
     server, _, writer = scene()
-    assert not await writer.clear_nomination(POD)
+    await writer.patch_pod_status(POD, None, NominatingInfo(""))
+    await writer.patch_pod_status(POD, None, NominatingInfo("n1", NominatingMode.NOOP))
+    await writer.patch_pod_status(POD, None, None)
     assert server.calls == []
 
 
@@ -54,7 +59,7 @@ async def test_patches_the_status() -> None:
     """Through the status subresource."""
     server, _, writer = scene()
     condition = PodCondition(type="PodScheduled", status="False", reason="Unschedulable", message="no")
-    assert await writer.patch_status(POD, condition=condition, nominated_node="n1")
+    await writer.patch_pod_status(POD, condition, NominatingInfo("n1"))
     assert server.calls[0].method == "PATCH"
     assert server.calls[0].path == "/api/v1/namespaces/d/pods/p/status"
     assert server.calls[0].body["status"]["nominatedNodeName"] == "n1"
@@ -73,7 +78,7 @@ async def test_status_patches_are_retried(error: Response | TransportError, call
     """util.Retriable with retry.DefaultBackoff."""
     server, clock, writer = scene()
     server.failures = [error] * 20
-    task = asyncio.create_task(writer.patch_status(POD, nominated_node="n1"))
+    task = asyncio.create_task(writer.patch_pod_status(POD, None, NominatingInfo("n1")))
     await clock.advance(0)
     await clock.advance(10)
     with pytest.raises((ApiStatusError, TransportError)):
@@ -81,18 +86,36 @@ async def test_status_patches_are_retried(error: Response | TransportError, call
     assert len(server.calls) == calls
 
 
-async def test_preempts() -> None:
-    """First the condition that tells why, then the deletion of exactly this pod."""
+async def test_deletes_the_pod_that_we_mean() -> None:
+    """Another pod of that name stays, and one that is gone already is no error; other refusals are told."""
     server, _, writer = scene()
-    assert await writer.preempt(POD, scheduler_name="default-scheduler")
-    patch, deletion = server.calls
-    condition = patch.body["status"]["conditions"][0]
-    assert condition["type"] == "DisruptionTarget"
-    assert condition["reason"] == "PreemptionByScheduler"
-    assert condition["message"] == "default-scheduler: preempting to accommodate a higher priority pod"
-    assert condition["observedGeneration"] == 3
-    assert (deletion.method, deletion.body["preconditions"]) == ("DELETE", {"uid": "u1"})
-    assert not await writer.preempt(POD, scheduler_name="default-scheduler")
+    await writer.delete_pod(Pod(metadata=ObjectMeta(name="p", namespace="d", uid="another")))
+    assert "d/p" in server.objects[PODS]
+    await writer.delete_pod(POD)
+    assert server.calls[-1].body["preconditions"] == {"uid": "u1"}
+    assert server.objects[PODS] == {}
+    await writer.delete_pod(POD)
+    server.failures = [failure(403, "Forbidden")]
+    with pytest.raises(ApiStatusError, match="403 Forbidden"):
+        await writer.delete_pod(POD)
+
+
+async def test_creates_and_deletes_claims() -> None:
+    """What dynamic resources need."""
+    server, _, writer = scene()
+    created = await writer.create(ResourceClaim(metadata=ObjectMeta(name="c", namespace="d")))
+    assert server.calls[0].path == "/apis/resource.k8s.io/v1/namespaces/d/resourceclaims"
+    assert created.metadata.resource_version
+    await writer.delete(ResourceClaim, "c", namespace="d")
+    assert server.objects["/apis/resource.k8s.io/v1/resourceclaims"] == {}
+
+
+def test_is_what_the_framework_asks_for() -> None:
+    """Checked by the type checker: the writer and the recorder fit the framework's protocols."""
+    writer: ApiWriter = scene()[2]
+    assert writer is not None
+    recorder: type[EventRecorderProtocol] = EventRecorder
+    assert recorder is not None
 
 
 async def test_changes_objects_that_nobody_else_changed() -> None:
@@ -101,8 +124,9 @@ async def test_changes_objects_that_nobody_else_changed() -> None:
     path = "/api/v1/persistentvolumeclaims"
     server.put(path, {"metadata": {"name": "c", "namespace": "d", "uid": "x", "annotations": {"kept": "yes"}}})
     claim = await RestClient(server, clock, random.Random(1)).get(PersistentVolumeClaim, "c", "d")
-    patch = {"metadata": {"annotations": {"volume.kubernetes.io/selected-node": "n1"}}}
-    changed = await writer.merge_patch(claim, patch)
+    version = {"resourceVersion": claim.metadata.resource_version}
+    patch = {"metadata": {"annotations": {"volume.kubernetes.io/selected-node": "n1"}, **version}}
+    changed = await writer.patch(PersistentVolumeClaim, "c", patch, namespace="d")
     assert changed.metadata.annotations == {"kept": "yes", "volume.kubernetes.io/selected-node": "n1"}
     with pytest.raises(ApiStatusError, match="409 Conflict"):
-        await writer.merge_patch(claim, patch)
+        await writer.patch(PersistentVolumeClaim, "c", patch, namespace="d")

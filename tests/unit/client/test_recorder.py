@@ -29,7 +29,7 @@ class Scene:
         )
 
     def record(self, pod: Pod = POD, note: str = "0/1 nodes") -> None:
-        self.recorder.record(pod, type="Warning", reason="FailedScheduling", action="Scheduling", note=note)
+        self.recorder.event(pod, "Warning", "FailedScheduling", "Scheduling", note)
 
     async def wait(self, seconds: float = 0.0) -> None:
         await self.clock.advance(0)
@@ -48,7 +48,7 @@ async def test_writes_an_event_as_client_go_does() -> None:
     scene = Scene()
     node = Node(metadata=ObjectMeta(name="n1", uid="u2"))
     async with scene.running():
-        scene.recorder.record(POD, reason="Scheduled", action="Binding", note="assigned", related=node)
+        scene.recorder.event(POD, "Normal", "Scheduled", "Binding", "assigned", related=node)
         await scene.wait()
     assert scene.server.calls[0].path == "/apis/events.k8s.io/v1/namespaces/d/events"
     assert scene.server.calls[0].body == {

@@ -160,7 +160,7 @@ async def test_create_list_patch_delete() -> None:
     created = await rest.create(Pod(metadata=ObjectMeta(name="p", namespace="d", uid="u1")))
     assert created.metadata.resource_version == "1"
     assert server.calls[0].body["kind"] == "Pod"
-    patched = await rest.patch(Pod, "p", "d", patch={"status": {"nominatedNodeName": "n"}}, subresource="status")
+    patched = await rest.patch(Pod, "p", {"status": {"nominatedNodeName": "n"}}, namespace="d", subresource="status")
     assert patched.status.nominated_node_name == "n"
     assert [pod.key for pod in await rest.list_all(Pod)] == ["d/p"]
     with pytest.raises(ApiStatusError, match="409 Conflict"):

@@ -1,0 +1,47 @@
+"""A score plugin in the per-node form, and a filter in the form over rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kubesched.columns import NodeView, PodTemplate
+from kubesched.framework import (
+    CycleState,
+    FilterPlugin,
+    Handle,
+    NodeInfo,
+    Reach,
+    Reason,
+    ScorePlugin,
+    Verdict,
+)
+from kubesched.objects import Pod
+
+MAINTENANCE = Reason.unresolvable("node(s) are under maintenance")
+
+
+class PreferGreen(ScorePlugin):
+    """Nodes that run on green power are better."""
+
+    name = "PreferGreen"
+
+    def __init__(self, args: dict[str, Any] | None, handle: Handle) -> None:
+        self._label = (args or {}).get("label", "example.com/power")
+
+    def score(self, state: CycleState, pod: Pod, node: NodeInfo) -> int:
+        return 100 if node.labels.get(self._label) == "green" else 0
+
+
+class NoMaintenance(FilterPlugin):
+    """Nodes with the label example.com/maintenance take no new pods. The answer depends on the node alone."""
+
+    name = "NoMaintenance"
+    reach = Reach.NODE
+
+    def __init__(self, args: dict[str, Any] | None, handle: Handle) -> None:
+        pass
+
+    def filter_nodes(self, state: CycleState, pod: PodTemplate, nodes: NodeView) -> Verdict:
+        return Verdict.rejects(
+            nodes, where=nodes.label("example.com/maintenance").present(nodes.rows), reason=MAINTENANCE
+        )

@@ -1,0 +1,109 @@
+"""Plugins of your own, by name in the configuration file: `module:Class`, without a rebuild of anything.
+
+    profiles:
+    - plugins:
+        multiPoint:
+          enabled:
+          - name: my_plugins:PreferGreen
+            weight: 5
+
+The module is looked for beside the configuration file, then on Python's path. An installed package can offer plugins
+under plain names instead, by the entry point group `kubesched.plugins`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Final
+
+from msgspec.structs import replace
+
+from kubesched.config import KubeSchedulerConfiguration, KubeSchedulerProfile
+from kubesched.config.model import PluginSet
+from kubesched.errors import ConfigurationError
+from kubesched.framework import Plugin, PluginFactory, points_served
+
+ENTRY_POINT_GROUP: Final = "kubesched.plugins"
+
+
+def load_plugins(
+    config: KubeSchedulerConfiguration, folder: Path | None = None
+) -> tuple[KubeSchedulerConfiguration, dict[str, PluginFactory]]:
+    """Import the plugins that a configuration refers to; ConfigurationError with everything that is wrong with them.
+
+    In the configuration that is returned they go by their own `name`, as they do in events and metrics.
+    """
+    references = sorted({name for profile in config.profiles for name in _names(profile) if ":" in name})
+    if folder is not None and references and str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
+    problems: list[str] = []
+    names: dict[str, str] = {}
+    registry: dict[str, PluginFactory] = {}
+    for reference in references:
+        try:
+            plugin = _import(reference)
+        except ConfigurationError as error:
+            problems += error.problems
+            continue
+        names[reference] = plugin.name
+        registry[plugin.name] = plugin
+    if problems:
+        raise ConfigurationError(problems)
+    registry |= {name: plugin for name, plugin in _installed() if name not in registry}
+    return replace(config, profiles=tuple(_renamed(profile, names) for profile in config.profiles)), registry
+
+
+def _import(reference: str) -> type[Plugin]:
+    module_name, _, class_name = reference.partition(":")
+    try:
+        plugin = getattr(import_module(module_name), class_name)
+    except Exception as error:
+        raise ConfigurationError([f"plugin {reference}: {type(error).__name__}: {error}"]) from error
+    if not (isinstance(plugin, type) and issubclass(plugin, Plugin)):
+        raise ConfigurationError([f"plugin {reference}: {class_name} is no subclass of kubesched.framework.Plugin"])
+    if not getattr(plugin, "name", ""):
+        raise ConfigurationError([f"plugin {reference}: the class has no `name`"])
+    if not points_served(plugin):
+        raise ConfigurationError([f"plugin {reference}: the class serves no extension point"])
+    return plugin
+
+
+def _installed() -> Iterator[tuple[str, PluginFactory]]:
+    for entry in entry_points(group=ENTRY_POINT_GROUP):
+        try:
+            yield entry.name, entry.load()
+        except Exception as error:
+            problem = f"plugin {entry.name} (installed as {entry.value}): {type(error).__name__}: {error}"
+            raise ConfigurationError([problem]) from error
+
+
+def _names(profile: KubeSchedulerProfile) -> Iterator[str]:
+    for plugin_set in profile.plugins.sets():
+        for plugin in (*plugin_set.enabled, *plugin_set.disabled):
+            yield plugin.name
+    for plugin_config in profile.plugin_config:
+        yield plugin_config.name
+
+
+def _renamed(profile: KubeSchedulerProfile, names: dict[str, str]) -> KubeSchedulerProfile:
+    if not names:
+        return profile
+
+    def renamed_set(plugin_set: PluginSet) -> PluginSet:
+        return PluginSet(
+            enabled=tuple(replace(plugin, name=names.get(plugin.name, plugin.name)) for plugin in plugin_set.enabled),
+            disabled=tuple(replace(plugin, name=names.get(plugin.name, plugin.name)) for plugin in plugin_set.disabled),
+        )
+
+    plugins = profile.plugins
+    return replace(
+        profile,
+        plugins=replace(
+            plugins, **{field: renamed_set(getattr(plugins, field)) for field in plugins.__struct_fields__}
+        ),
+        plugin_config=tuple(replace(c, name=names.get(c.name, c.name)) for c in profile.plugin_config),
+    )

@@ -1,0 +1,197 @@
+"""The volumes that are attached to each node, counted per driver in columns.
+
+A volume counts once per node: whether one pod uses it or ten, and whether or not there is a VolumeAttachment, too.
+Kept by looking again only at nodes whose pods, attachments, claims, volumes or classes have changed.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Set
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import numpy as np
+
+from kubesched.columns import Cluster, Integers, JournalReader, NodeView, PodTemplate
+from kubesched.columns.types import grown
+from kubesched.framework import ObjectStores
+from kubesched.objects import PersistentVolume, PersistentVolumeClaim, StorageClass
+from kubesched.plugins.node_volume_limits.attachable import Attachable, Failure, PodVolumes, Source, VolumeLookup
+from kubesched.plugins.node_volume_limits.attachments import AttachmentsByNode
+
+K = TypeVar("K")
+
+
+@dataclass(slots=True)
+class AttachedHere:
+    """One node's volumes by id: those of its pods, with the number of pods that use each, and those of attachments."""
+
+    users: dict[str, int] = field(default_factory=dict)
+    drivers: dict[str, str] = field(default_factory=dict)
+    attachments: dict[str, str] = field(default_factory=dict)
+    failure: Failure | None = None
+    templates: frozenset[PodTemplate] = frozenset()
+    sources: frozenset[Source] = frozenset()
+    counts: dict[str, int] = field(default_factory=dict)
+    """Volumes per driver, as of the last `count`."""
+
+    def change(self, volumes: Iterable[Attachable], change: int) -> None:
+        """So many pods more (or fewer) use these volumes."""
+        users, drivers = self.users, self.drivers
+        for volume in volumes:
+            drivers[volume.id] = volume.driver
+            users[volume.id] = users.get(volume.id, 0) + change
+
+    def count(self) -> None:
+        counts: dict[str, int] = {}
+        for volume, driver in (self.attachments | self.drivers).items():
+            if self.users.get(volume) or volume in self.attachments:
+                counts[driver] = counts.get(driver, 0) + 1
+        self.counts = counts
+
+
+_NOTHING = AttachedHere()
+
+
+class AttachedVolumes:
+    """Arrays have one entry per row of the node table, as of the last `refresh`."""
+
+    def __init__(self, cluster: Cluster, objects: ObjectStores, lookup: VolumeLookup) -> None:
+        self._cluster = cluster
+        self._lookup = lookup
+        self._attachments = AttachmentsByNode(objects)
+        self._pod_changes = JournalReader(cluster.nodes.pod_changes)
+        self._node_changes = JournalReader(cluster.nodes.node_changes)
+        kinds = (PersistentVolumeClaim, PersistentVolume, StorageClass)
+        self._object_changes = {kind: JournalReader(objects.of(kind).changes) for kind in kinds}
+        self._on_row: dict[int, AttachedHere] = {}
+        self._counts: dict[str, Integers] = {}
+        self._rows_using: defaultdict[str, set[int]] = defaultdict(set)
+        self._rows_from: defaultdict[Source, set[int]] = defaultdict(set)
+        self._known: dict[PodTemplate, PodVolumes] = {}
+        self.failures: dict[int, Failure] = {}
+        """Rows with a pod whose volumes cannot be told."""
+
+    def counts(self, driver: str) -> Integers:
+        """How many volumes of a driver each node has."""
+        column = self._counts.get(driver)
+        if column is None or len(column) < self._cluster.nodes.capacity:
+            old = column if column is not None else np.zeros(0, dtype=np.int64)
+            column = self._counts[driver] = grown(old, self._cluster.nodes.capacity, 0)
+        return column
+
+    def rows_using(self, volume: Attachable) -> list[int]:
+        """Rows of the nodes where a pod uses the volume."""
+        return list(self._rows_using.get(volume.id, ()))
+
+    def supposed(self, nodes: NodeView) -> dict[int, AttachedHere]:
+        """What is attached where a view's "what if" adds or removes pods with volumes, by position in the view."""
+        what_if = nodes.what_if
+        if what_if is None:
+            return {}
+        rows = nodes.row_ids()
+        changed: dict[int, AttachedHere] = {}
+        has_volumes = np.array([bool(t and t.spec.volumes) for t in what_if.templates], dtype=np.bool_)
+        for k in np.flatnonzero(has_volumes[what_if.template_ids]).tolist():
+            position, template = int(what_if.positions[k]), what_if.templates[what_if.template_ids[k]]
+            assert template is not None
+            if position not in changed:
+                here = self._on_row.get(int(rows[position]), _NOTHING)
+                changed[position] = AttachedHere(dict(here.users), dict(here.drivers), here.attachments)
+            changed[position].change(self._lookup.volumes_of(template).volumes, int(what_if.signs[k]))
+        for here in changed.values():
+            here.count()
+        return changed
+
+    def refresh(self) -> None:
+        rows = self._changed_rows()
+        for row in rows:
+            self._read(row)
+
+    def _changed_rows(self) -> Iterable[int]:
+        """Reads all journals, whatever the first of them says: none may be read twice."""
+        pods, nodes = self._pod_changes.news(), self._node_changes.news()
+        row_of = self._cluster.nodes.row_of
+        attached = {row for name in self._attachments.refresh() if (row := row_of.get(name)) is not None}
+        dependent = self._dependent_rows()
+        if pods is None or nodes is None or dependent is None:
+            return range(len(self._cluster.nodes))
+        return {*pods, *nodes, *attached, *dependent}
+
+    def _dependent_rows(self) -> set[int] | None:
+        """Rows whose volumes were read from objects that have changed; None if that may be any."""
+        rows: set[int] = set()
+        is_lost = False
+        for kind, changes in self._object_changes.items():
+            keys = changes.news()
+            if keys is None:
+                is_lost = True
+                continue
+            for key in keys:
+                for row in self._rows_from.get((kind, key), ()):
+                    rows.add(row)
+                    for template in self._on_row[row].templates:
+                        known = self._known.get(template)
+                        if known is not None and (kind, key) in known.sources:
+                            del self._known[template]
+        if is_lost:
+            self._known.clear()
+            return None
+        return rows
+
+    def _read(self, row: int) -> None:
+        before = self._on_row.get(row, _NOTHING)
+        now = self._look(row)
+        self._file(row, before, now)
+        for template in before.templates - now.templates:
+            if template not in self._cluster.pods.slot_of:
+                self._known.pop(template, None)
+        if now is not _NOTHING:
+            self._on_row[row] = now
+        else:
+            self._on_row.pop(row, None)
+
+    def _look(self, row: int) -> AttachedHere:
+        cluster = self._cluster
+        templates = [info.template for info in cluster.pods.on_node(row) if info.template.spec.volumes]
+        attachments, read = self._attachments.on_node(cluster.nodes.names[row])
+        if not templates and not read:
+            return _NOTHING
+        here = AttachedHere(attachments=attachments, templates=frozenset(templates))
+        sources: set[Source] = {(PersistentVolume, name) for name in read}
+        for template in templates:
+            pod = self._volumes_of(template)
+            here.change(pod.volumes, +1)
+            sources |= pod.sources
+            if pod.failures and here.failure is None:
+                here.failure = next((failure for failure in pod.failures if not failure.is_absence), None)
+        here.sources = frozenset(sources)
+        here.count()
+        return here
+
+    def _volumes_of(self, template: PodTemplate) -> PodVolumes:
+        known = self._known.get(template)
+        if known is None:
+            known = self._known[template] = self._lookup.volumes_of(template)
+        return known
+
+    def _file(self, row: int, before: AttachedHere, now: AttachedHere) -> None:
+        _refile(self._rows_using, row, before.users.keys(), now.users.keys())
+        _refile(self._rows_from, row, before.sources, now.sources)
+        for driver in before.counts.keys() | now.counts.keys():
+            self.counts(driver)[row] = now.counts.get(driver, 0)
+        if now.failure is not None:
+            self.failures[row] = now.failure
+        else:
+            self.failures.pop(row, None)
+
+
+def _refile(index: defaultdict[K, set[int]], row: int, before: Set[K], now: Set[K]) -> None:
+    for key in before - now:
+        rows = index[key]
+        rows.discard(row)
+        if not rows:
+            del index[key]
+    for key in now - before:
+        index[key].add(row)

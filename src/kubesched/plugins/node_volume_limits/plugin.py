@@ -1,0 +1,162 @@
+"""The NodeVolumeLimits plugin."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable, Sequence
+from typing import Final
+
+import numpy as np
+
+from kubesched.columns import Booleans, Integers, NodeView, PodInfo, PodTemplate
+from kubesched.framework import (
+    SKIP,
+    SUCCESS,
+    CycleState,
+    EventHint,
+    FilterPlugin,
+    Handle,
+    PreFilterPlugin,
+    Reach,
+    Reason,
+    Status,
+    Verdict,
+)
+from kubesched.objects import (
+    CSIDriver,
+    CSINode,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    VolumeAttachment,
+)
+from kubesched.plugins.node_volume_limits.attachable import Attachable, PodVolumes, VolumeLookup
+from kubesched.plugins.node_volume_limits.attached import AttachedHere, AttachedVolumes
+from kubesched.plugins.node_volume_limits.hints import EVENTS
+from kubesched.plugins.storage.csi_migration import in_tree_plugin
+from kubesched.plugins.storage.csi_nodes import CsiNodeColumns
+
+NAME: Final = "NodeVolumeLimits"
+LIMIT_EXCEEDED: Final = Reason.unschedulable("node(s) exceed max volume count")
+
+
+class NodeVolumeLimits(PreFilterPlugin, FilterPlugin):
+    """Rejects nodes where the pod's volumes and those attached already are more than the driver's limit."""
+
+    name = NAME
+    reach = Reach.ROW
+
+    def __init__(self, args: object, handle: Handle) -> None:
+        objects = handle.objects
+        self._stores = [
+            objects.of(kind)
+            for kind in (PersistentVolumeClaim, PersistentVolume, StorageClass, CSINode, VolumeAttachment, CSIDriver)
+        ]
+        self._csi_drivers = objects.of(CSIDriver)
+        self._wants_driver = handle.gates.enabled("VolumeLimitScaling")
+        self._lookup = VolumeLookup(objects)
+        self._csi_nodes = CsiNodeColumns(handle.cluster, objects.of(CSINode))
+        self._attached = AttachedVolumes(handle.cluster, objects, self._lookup)
+
+    def basis(self, pod: PodTemplate) -> Hashable:
+        if not pod.spec.volumes:
+            return None
+        return tuple([store.version for store in self._stores])
+
+    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Status:
+        template = pod.template
+        if template.volume_claims or any(in_tree_plugin(volume) for volume in template.spec.volumes):
+            return SUCCESS
+        return SKIP
+
+    def filter_nodes(self, state: CycleState, pod: PodTemplate, nodes: NodeView) -> Verdict:
+        wanted = self._lookup.volumes_of(pod)
+        self._csi_nodes.refresh()
+        if wanted.failures:
+            return self._failing(wanted, nodes)
+        if not wanted.volumes:
+            return Verdict.fits(nodes)
+        self._attached.refresh()
+        if self._attached.failures and (broken := self._broken_pods(nodes)).any():
+            row = int(nodes.row_ids()[np.argmax(broken)])
+            return _failing_at(broken, self._attached.failures[row].status, nodes)
+        by_driver: defaultdict[str, list[Attachable]] = defaultdict(list)
+        for volume in wanted.volumes:
+            by_driver[volume.driver].append(volume)
+        reasons = self._missing_drivers(by_driver, nodes) if self._wants_driver else []
+        supposed = self._attached.supposed(nodes)
+        exceeded = np.zeros(len(nodes), dtype=np.bool_)
+        for driver, volumes in by_driver.items():
+            limits = self._csi_nodes.limits(driver)
+            if limits is not None:
+                exceeded |= self._exceeds(limits[nodes.rows], driver, volumes, nodes, supposed)
+        if not reasons:
+            return Verdict.rejects(nodes, where=exceeded, reason=LIMIT_EXCEEDED)
+        return Verdict.first_of(nodes, *reasons, (exceeded, LIMIT_EXCEEDED))
+
+    def events_to_register(self) -> Sequence[EventHint]:
+        return EVENTS
+
+    def _exceeds(
+        self,
+        limits: Integers,
+        driver: str,
+        volumes: Sequence[Attachable],
+        nodes: NodeView,
+        supposed: dict[int, AttachedHere],
+    ) -> Booleans:
+        """A volume that a pod on the node uses is not new; one that is attached without a pod counts twice."""
+        present: Integers = self._attached.counts(driver)[nodes.rows]
+        new: Integers | np.int64 = np.int64(len(volumes))
+        for volume in volumes:
+            if rows := self._attached.rows_using(volume):
+                used = np.zeros(nodes.table.capacity, dtype=np.int64)
+                used[rows] = 1
+                new = new - used[nodes.rows]
+        if supposed:
+            present, new = present.copy(), np.array(np.broadcast_to(new, len(nodes)))
+            for position, here in supposed.items():
+                present[position] = here.counts.get(driver, 0)
+                new[position] = sum(not here.users.get(volume.id) for volume in volumes)
+        exceeds: Booleans = present + new > limits
+        return exceeds if isinstance(new, np.int64) else exceeds & (new > 0)
+
+    def _missing_drivers(
+        self, by_driver: dict[str, list[Attachable]], nodes: NodeView
+    ) -> list[tuple[Booleans, Reason]]:
+        """Nodes without a driver that does not want pods where it is missing (checkCSIDriverOnNode)."""
+        reasons: list[tuple[Booleans, Reason]] = []
+        for driver, volumes in sorted(by_driver.items()):
+            csi_driver = self._csi_drivers.get(driver)
+            if csi_driver is None or not csi_driver.spec.prevent_pod_scheduling_if_missing:
+                continue
+            missing: Booleans = ~self._csi_nodes.has_driver(driver)[nodes.rows]
+            if all(volume.is_migrated for volume in volumes):
+                missing &= self._csi_nodes.exists[nodes.rows]
+            reason = Reason.unschedulable(f"{driver} CSI driver is not installed on the node")
+            reasons.append((missing, reason))
+        return reasons
+
+    def _failing(self, wanted: PodVolumes, nodes: NodeView) -> Verdict:
+        """The first thing that went wrong is the answer; what concerns migrated volumes, where there is a CSINode."""
+        for failure in wanted.failures:
+            where = nodes.exists
+            if failure.needs_csi_node:
+                where &= self._csi_nodes.exists[nodes.rows]
+            if where.any():
+                return _failing_at(where, failure.status, nodes)
+        return Verdict.fits(nodes)
+
+    def _broken_pods(self, nodes: NodeView) -> Booleans:
+        """Limited nodes with a pod whose volumes cannot be told."""
+        broken = np.zeros(nodes.table.capacity, dtype=np.bool_)
+        broken[list(self._attached.failures)] = True
+        where: Booleans = (broken & self._csi_nodes.is_limited & nodes.table.exists)[nodes.rows]
+        return where
+
+
+def _failing_at(where: Booleans, status: Status, nodes: NodeView) -> Verdict:
+    if status.is_rejection:
+        return Verdict.rejects(nodes, where=where, reason=Reason(status.message, status.code))
+    # An error ends the attempt, whichever node it is reported for.
+    return Verdict.of_statuses(nodes, {int(np.argmax(where)): status})

@@ -1,0 +1,1 @@
+"""What the volume plugins share: claims and classes, CSI migration, and CSINodes in columns. No plugin is here."""
