@@ -27,6 +27,7 @@ from kubesched.framework.diagnosis import Diagnosis
 from kubesched.framework.events import EventHint
 from kubesched.framework.handle import Handle, NominatingInfo
 from kubesched.framework.node_info import NodeInfo, node_info_at
+from kubesched.framework.pod_group import Placement, PodGroupAssignments, PodGroupInfo
 from kubesched.framework.queued_pod import QueuedPod
 from kubesched.framework.status import SUCCESS, Status
 from kubesched.framework.verdict import Verdict
@@ -246,6 +247,22 @@ class PostBindPlugin(Plugin):
         raise NotImplementedError
 
 
+class PlacementGeneratePlugin(Plugin):
+    def generate_placements(self, group: PodGroupInfo, within: Placement) -> tuple[Sequence[Placement], Status]:
+        """Sets of nodes in each of which the whole group is tried."""
+        raise NotImplementedError
+
+
+class PlacementScorePlugin(Plugin):
+    def score_placement(self, group: PodGroupInfo, assignments: PodGroupAssignments) -> int:
+        """How good a placement is in which the group fits; higher is better."""
+        raise NotImplementedError
+
+    def normalize_placement_scores(self, group: PodGroupInfo, scores: Sequence[int]) -> Sequence[int]:
+        """Bring the raw scores of all placements to 0..100. Not overridden: they are there already."""
+        return scores
+
+
 EXTENSION_POINTS: Final[Mapping[str, type[Plugin]]] = {
     "preEnqueue": PreEnqueuePlugin,
     "queueSort": QueueSortPlugin,
@@ -259,6 +276,8 @@ EXTENSION_POINTS: Final[Mapping[str, type[Plugin]]] = {
     "preBind": PreBindPlugin,
     "bind": BindPlugin,
     "postBind": PostBindPlugin,
+    "placementGenerate": PlacementGeneratePlugin,
+    "placementScore": PlacementScorePlugin,
 }
 """The points of a profile's configuration, in the order of a pod's way."""
 
