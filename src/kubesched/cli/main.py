@@ -25,6 +25,7 @@ class LazyCommand(NamedTuple):
 
 COMMANDS: Final[dict[str, LazyCommand]] = {
     "conformance": LazyCommand("kubesched.cli.conformance", "Run recorded scheduling decisions and compare."),
+    "bench": LazyCommand("kubesched.cli.bench", "Measure scheduling throughput."),
     "config": LazyCommand("kubesched.cli.config", "Show, check and convert scheduler configurations."),
 }
 

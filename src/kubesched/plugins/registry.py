@@ -8,6 +8,7 @@ from typing import Final
 from kubesched.framework import PluginFactory
 from kubesched.plugins.default_binder import DefaultBinder
 from kubesched.plugins.default_preemption import DefaultPreemption
+from kubesched.plugins.dynamic_resources import DynamicResources
 from kubesched.plugins.gang_scheduling import GangScheduling
 from kubesched.plugins.image_locality import ImageLocality
 from kubesched.plugins.inter_pod_affinity import InterPodAffinity
@@ -47,6 +48,7 @@ IN_TREE: Final[Mapping[str, PluginFactory]] = {
     "PodTopologySpread": PodTopologySpread,
     "InterPodAffinity": InterPodAffinity,
     "DefaultPreemption": DefaultPreemption,
+    "DynamicResources": DynamicResources,
     "DefaultBinder": DefaultBinder,
     "NodeDeclaredFeatures": NodeDeclaredFeatures,
     "GangScheduling": GangScheduling,
