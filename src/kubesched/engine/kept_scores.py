@@ -46,6 +46,7 @@ class KeptScores:
         self._points_but_for_sums: Integers = np.zeros(0, dtype=np.int64)
         self.by_sums: list[ScoreColumn] = []
         self.has_row_columns = False
+        self.columns_version = 0
         self.rows_asked = 0
         self._set_reach()
 
@@ -141,6 +142,7 @@ class KeptScores:
             self._columns_changed()
 
     def _columns_changed(self) -> None:
+        self.columns_version += 1
         self.by_sums = [column for column in self.columns.values() if column.reach is Reach.SUMS]
         self.has_row_columns = any(column.reach is Reach.ROW for column in self.columns.values())
         self.drop_totals()

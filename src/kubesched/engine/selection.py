@@ -14,20 +14,20 @@ INFEASIBLE: Final = -1
 
 
 class BlockMaxima:
-    """The totals of all rows, with the maximum of each block of rows and how many rows of the block have it.
+    """The totals of all rows; per block of rows, the highest one and the rows that have it.
 
     Blocks are about as long as there are blocks, so that both the search for a block and the search in it are short.
     """
 
-    __slots__ = ("_maxima", "_shift", "_ties", "_totals")
+    __slots__ = ("_maxima", "_shift", "_tied", "_totals")
 
     def __init__(self, totals: Integers) -> None:
         self._totals = totals
         self._shift = max(6, (len(totals).bit_length() + 1) // 2)
         blocks = (len(totals) + (1 << self._shift) - 1) >> self._shift
         self._maxima = [INFEASIBLE] * blocks
-        self._ties = [0] * len(self._maxima)
-        for block in range(len(self._maxima)):
+        self._tied: list[list[int]] = [[] for _ in range(blocks)]
+        for block in range(blocks):
             self._count(block)
 
     @property
@@ -42,14 +42,14 @@ class BlockMaxima:
             return
         self._totals[row] = total
         block = row >> self._shift
-        highest = self._maxima[block]
+        highest, tied = self._maxima[block], self._tied[block]
         if total > highest:
-            self._maxima[block], self._ties[block] = total, 1
+            self._maxima[block], self._tied[block] = total, [row]
         elif total == highest:
-            self._ties[block] += 1
+            tied.append(row)
         elif before == highest:
-            if self._ties[block] > 1:
-                self._ties[block] -= 1
+            if len(tied) > 1:
+                tied.remove(row)
             else:
                 self._count(block)
 
@@ -58,21 +58,23 @@ class BlockMaxima:
         highest = max(self._maxima, default=INFEASIBLE)
         if highest <= INFEASIBLE:
             return -1
-        blocks = [block for block, total in enumerate(self._maxima) if total == highest]
-        chosen = random.randrange(sum(self._ties[block] for block in blocks))
-        for block in blocks:
-            if chosen < self._ties[block]:
-                break
-            chosen -= self._ties[block]
-        start = block << self._shift
-        part = self._totals[start : start + (1 << self._shift)]
-        return start + int((part == highest).nonzero()[0][chosen])
+        candidates = [tied for tied, total in zip(self._tied, self._maxima, strict=True) if total == highest]
+        if len(candidates) == 1:
+            tied = candidates[0]
+            return tied[random.randrange(len(tied))] if len(tied) > 1 else tied[0]
+        chosen = random.randrange(sum(map(len, candidates)))
+        for tied in candidates:
+            if chosen < len(tied):
+                return tied[chosen]
+            chosen -= len(tied)
+        raise AssertionError("the candidates are as many as they were counted")
 
     def _count(self, block: int) -> None:
-        part = self._totals[block << self._shift : (block + 1) << self._shift]
+        start = block << self._shift
+        part = self._totals[start : start + (1 << self._shift)]
         highest = int(part.max())
         self._maxima[block] = highest
-        self._ties[block] = int(np.count_nonzero(part == highest))
+        self._tied[block] = ((part == highest).nonzero()[0] + start).tolist()
 
 
 def best_of(totals: Integers, random: Random) -> int:
