@@ -43,9 +43,13 @@ class ApiError(Exception):
 class ApiClient:
     """Keeps connections open; a request on one that broke meanwhile is sent again once."""
 
-    def __init__(self, server: str, *, ca: Path, certificate: Path, key: Path) -> None:
+    def __init__(self, server: str, *, certificate: Path, key: Path, ca: Path | None = None) -> None:
+        """Without a `ca` the server's certificate is not looked at."""
         self._address = urlsplit(server).netloc
-        self._context = ssl.create_default_context(cafile=str(ca))
+        self._context = ssl.create_default_context(cafile=ca)
+        if ca is None:
+            self._context.check_hostname = False
+            self._context.verify_mode = ssl.CERT_NONE
         self._context.load_cert_chain(certificate, key)
         self._idle: LifoQueue[http.client.HTTPSConnection] = LifoQueue()
 
@@ -66,6 +70,16 @@ class ApiClient:
         """The objects in a namespace; in all of them for None."""
         items: list[Json] = self.call("GET", path_of(kind, namespace=namespace))["items"]
         return items
+
+    def node_of(self, pod: str, namespace: str = "default") -> str:
+        """Where a pod was bound to; empty while it is not."""
+        name: str = self.get("Pod", pod, namespace)["spec"].get("nodeName", "")
+        return name
+
+    def placements(self, namespace: str = "default") -> dict[str, str]:
+        """Where every bound pod is."""
+        pods = self.list("Pod", namespace)
+        return {pod["metadata"]["name"]: pod["spec"]["nodeName"] for pod in pods if pod["spec"].get("nodeName")}
 
     def patch(self, kind: str, name: str, patch: Json, namespace: str = "default", subresource: str = "") -> Json:
         path = path_of(kind, name, namespace) + (f"/{subresource}" if subresource else "")

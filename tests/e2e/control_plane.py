@@ -40,6 +40,10 @@ class ControlPlane(Protocol):
         """A kubeconfig of a user: with a certificate of that name, or with other credentials."""
         ...
 
+    def client(self, server: str) -> ApiClient:
+        """The administrator's client for another server that takes certificates of this cluster."""
+        ...
+
     def kubectl(self, *arguments: str) -> str:
         """What kubectl says, as the administrator."""
         ...
@@ -64,7 +68,7 @@ class RealControlPlane:
         self.server = f"https://127.0.0.1:{self._port}"
         self._audit_log = folder / "audit.log"
         (folder / "audit-policy.yaml").write_text(yaml.safe_dump(AUDIT_POLICY))
-        certificate, key = self._authority.issue("admin", groups=("system:masters",))
+        self._admin_pair = certificate, key = self._authority.issue("admin", groups=("system:masters",))
         self.admin = ApiClient(self.server, ca=self._authority.file, certificate=certificate, key=key)
         self._admin_kubeconfig = self.kubeconfig(
             "admin", {"client-certificate": str(certificate), "client-key": str(key)}
@@ -131,6 +135,10 @@ class RealControlPlane:
         file = self.folder / f"{user.replace(':', '-')}.kubeconfig"
         file.write_text(yaml.safe_dump(config))
         return file
+
+    def client(self, server: str) -> ApiClient:
+        certificate, key = self._admin_pair
+        return ApiClient(server, certificate=certificate, key=key)
 
     def kubectl(self, *arguments: str) -> str:
         log = self.folder / "kubectl.log"
