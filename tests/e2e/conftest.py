@@ -39,6 +39,7 @@ def cluster(real_control_plane: RealControlPlane) -> RealControlPlane:
         admin.delete_all(kind, None)
     for kind in ("Node", "PersistentVolume", "StorageClass"):
         admin.delete_all(kind)
+    real_control_plane.forget_bindings()
     return real_control_plane
 
 
@@ -55,6 +56,5 @@ def start_scheduler(cluster: ControlPlane) -> Iterator[StartScheduler]:
     yield start
     for scheduler in started:
         scheduler.stop()
-        print(f"--- {scheduler.log_file.name}\n{scheduler.log[-5000:]}")
+        print(f"--- {scheduler.log_file.name}\n{scheduler.log[-2000:]}")
         scheduler.check_log()
-        scheduler.log_file.unlink()

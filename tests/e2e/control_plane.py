@@ -54,6 +54,10 @@ class ControlPlane(Protocol):
         """How often each pod (`namespace/name`) was bound with success, by what the API server noted."""
         ...
 
+    def forget_bindings(self) -> None:
+        """Start counting anew."""
+        ...
+
 
 class RealControlPlane:
     """Starts in its constructor; `stop` ends it."""
@@ -67,6 +71,7 @@ class RealControlPlane:
         self._port, self._etcd_port = free_port(), free_port()
         self.server = f"https://127.0.0.1:{self._port}"
         self._audit_log = folder / "audit.log"
+        self._audit_start = 0
         (folder / "audit-policy.yaml").write_text(yaml.safe_dump(AUDIT_POLICY))
         self._admin_pair = certificate, key = self._authority.issue("admin", groups=("system:masters",))
         self.admin = ApiClient(self.server, ca=self._authority.file, certificate=certificate, key=key)
@@ -149,9 +154,13 @@ class RealControlPlane:
         return process.log
 
     def bindings(self) -> Counter[str]:
-        entries = [json.loads(line) for line in self._audit_log.read_text().splitlines() if line.endswith("}")]
+        noted = self._audit_log.read_bytes()[self._audit_start :]
+        entries = [json.loads(line) for line in noted.splitlines() if line.endswith(b"}")]
         bound = [entry["objectRef"] for entry in entries if entry["responseStatus"]["code"] == 201]
         return Counter(f"{pod['namespace']}/{pod['name']}" for pod in bound)
+
+    def forget_bindings(self) -> None:
+        self._audit_start = self._audit_log.stat().st_size if self._audit_log.exists() else 0
 
     def _start_etcd(self) -> Process:
         url, peer = (f"http://127.0.0.1:{port}" for port in (self._etcd_port, free_port()))
