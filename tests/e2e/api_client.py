@@ -66,8 +66,7 @@ class ApiClient:
     def get(self, kind: str, name: str, namespace: str = "default") -> Json:
         return self.call("GET", path_of(kind, name, namespace))
 
-    def list(self, kind: str, namespace: str | None = "default") -> list[Json]:
-        """The objects in a namespace; in all of them for None."""
+    def list(self, kind: str, namespace: str = "default") -> list[Json]:
         items: list[Json] = self.call("GET", path_of(kind, namespace=namespace))["items"]
         return items
 
@@ -93,12 +92,8 @@ class ApiClient:
             if error.code != 404:
                 raise
 
-    def delete_all(self, kind: str, namespace: str | None = "default") -> None:
-        found = [
-            (item["metadata"]["name"], item["metadata"].get("namespace", "")) for item in self.list(kind, namespace)
-        ]
-        with ThreadPoolExecutor(8) as pool:
-            list(pool.map(lambda which: self.delete(kind, *which), found))
+    def delete_all(self, kind: str, namespace: str = "default") -> None:
+        self.call("DELETE", path_of(kind, namespace=namespace), {"gracePeriodSeconds": 0})
 
     def call(self, method: str, path: str, body: Any = None, content_type: str = "application/json") -> Json:
         data = json.dumps(body).encode() if body is not None else None
@@ -135,7 +130,7 @@ def _send(
     return response.status, response.read()
 
 
-def path_of(kind: str, name: str = "", namespace: str | None = "default") -> str:
+def path_of(kind: str, name: str = "", namespace: str = "default") -> str:
     version, plural, is_namespaced = KINDS[kind]
     root = "/apis" if "/" in version else "/api"
     place = f"/namespaces/{namespace}" if is_namespaced and namespace else ""

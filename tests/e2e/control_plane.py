@@ -118,6 +118,11 @@ class RealControlPlane:
             self._api_server.kill()
             self._api_server = None
 
+    def program(self, name: str) -> Path | None:
+        """Another program that came with these; None where it did not."""
+        file = self._programs / name
+        return file if file.exists() else None
+
     def compact(self) -> None:
         """Make etcd forget every version but the newest."""
         newest = self._etcd_call("/v3/kv/range", {"key": "AA=="})["header"]["revision"]
