@@ -5,6 +5,7 @@
     ├── ConfigurationError      the configuration, a flag or a kubeconfig is wrong; carries every problem found
     ├── IllegalTransitionError  a state machine (cache, queue) was asked for a step that its state does not allow
     ├── PluginError             a plugin raised, or answered with the wrong type or shape
+    ├── RequestRefusedError     the embedded API server refuses a request; carries the Status that it answers with
     └── ClientError             talking to an API server failed
         ├── ApiStatusError      the server answered with a Status other than success
         ├── TransportError      no answer: connection, TLS, time-out
@@ -17,6 +18,7 @@ An error carries its facts as attributes and says them in one line. "Does not fi
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 
 class KubeschedError(Exception):
@@ -61,6 +63,24 @@ class PluginError(KubeschedError):
         self.extension_point = extension_point
         self.problem = problem
         super().__init__(f"plugin {plugin} at {extension_point}: {problem}")
+
+
+class RequestRefusedError(KubeschedError):
+    """The embedded API server refuses a request. `details` is the `details` of the Status that it answers with."""
+
+    def __init__(
+        self,
+        code: int,
+        reason: str,
+        message: str,
+        *,
+        details: dict[str, Any] | None = None,
+    ) -> None:
+        self.code = code
+        self.reason = reason
+        self.message = message
+        self.details = details or {}
+        super().__init__(f"{code} {reason}: {message}")
 
 
 class ClientError(KubeschedError):

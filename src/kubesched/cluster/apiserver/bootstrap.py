@@ -1,0 +1,47 @@
+"""What every cluster has from the start: namespaces, system priority classes, the kubernetes service."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from kubesched.cluster.apiserver.api import Api
+from kubesched.cluster.apiserver.validation.cluster import SYSTEM_CLASSES
+from kubesched.errors import RequestRefusedError
+
+Json = dict[str, Any]
+
+NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
+DESCRIPTIONS: Final = {
+    "system-cluster-critical": (
+        "Used for system critical pods that must run in the cluster, but can be moved to another node if necessary."
+    ),
+    "system-node-critical": "Used for system critical pods that must not be moved from their current node.",
+}
+
+
+def bootstrap(api: Api) -> None:
+    """Create what is missing. Idempotent: a server with a data directory starts with its own objects."""
+    for name in NAMESPACES:
+        _ensure(api, "namespaces", {"metadata": {"name": name}})
+    for name, value in SYSTEM_CLASSES.items():
+        priority_class = {"metadata": {"name": name}, "value": value, "description": DESCRIPTIONS[name]}
+        _ensure(api, "priorityclasses.scheduling.k8s.io", priority_class)
+    _ensure(api, "services", _kubernetes_service(), "default")
+
+
+def _kubernetes_service() -> Json:
+    return {
+        "metadata": {"name": "kubernetes", "labels": {"component": "apiserver", "provider": "kubernetes"}},
+        "spec": {
+            "clusterIP": "10.96.0.1",
+            "ports": [{"name": "https", "port": 443, "protocol": "TCP", "targetPort": 6443}],
+        },
+    }
+
+
+def _ensure(api: Api, qualified: str, value: Json, namespace: str = "") -> None:
+    try:
+        api.create(api.catalog.named(qualified), value, namespace)
+    except RequestRefusedError as refusal:
+        if refusal.reason != "AlreadyExists":
+            raise

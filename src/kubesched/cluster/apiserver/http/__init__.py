@@ -1,0 +1,1 @@
+"""The wire: paths, queries, bodies, content negotiation, watch streams, discovery and OpenAPI."""

@@ -1,0 +1,96 @@
+"""Request bodies: read with a limit, decoded from JSON, YAML or protobuf."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any, Final
+
+import msgspec
+import yaml
+
+from kubesched.cluster.apiserver import status
+from kubesched.cluster.apiserver.schema.protobuf import decode_protobuf
+from kubesched.errors import InvalidObjectError
+
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+LIMIT: Final = 3 * 1024 * 1024  # upstream's, of a resource request
+PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
+_MEDIA: Final = frozenset(
+    {
+        "",
+        "application/json",
+        "application/yaml",
+        "application/apply-patch+yaml",
+        "application/json-patch+json",
+        "application/merge-patch+json",
+        "application/strategic-merge-patch+json",
+    }
+)
+_decode = msgspec.json.Decoder().decode
+
+
+class ClientGoneError(Exception):
+    """The client went away while its request was read."""
+
+
+async def read_body(receive: Receive, declared: int) -> bytes:
+    """The whole body; refuses (413) one above the limit without reading it to the end."""
+    if declared > LIMIT:
+        raise status.too_large(LIMIT)
+    body = b""
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ClientGoneError
+        chunk: bytes = message.get("body", b"")
+        body = body + chunk if body else chunk
+        if len(body) > LIMIT:
+            raise status.too_large(LIMIT)
+        if not message.get("more_body"):
+            return body
+
+
+def decode_body(body: bytes, content_type: str, *, strict: bool = False) -> Any:
+    """The value that the body holds. `strict` also refuses a key that is given twice."""
+    media = content_type.partition(";")[0].strip().lower()
+    if media == PROTOBUF:
+        return _decode_protobuf(body)
+    if media not in _MEDIA:
+        known = "application/json, application/yaml, application/vnd.kubernetes.protobuf"
+        raise status.unsupported_media(
+            f"the body of the request was in an unknown format - accepted media types include: {known}"
+        )
+    try:
+        if media in ("application/yaml", "application/apply-patch+yaml"):
+            value = yaml.load(body, Loader=yaml.CSafeLoader)
+        elif strict:
+            value = json.loads(body, object_pairs_hook=_unique)
+        else:
+            value = _decode(body)
+    except _DuplicateError as error:
+        raise status.bad_request(f'strict decoding error: duplicate field "{error}"') from None
+    except (msgspec.DecodeError, ValueError, yaml.YAMLError, UnicodeDecodeError) as error:
+        raise status.bad_request(f"couldn't get version/kind; json parse error: {error}") from None
+    except RecursionError:
+        raise status.bad_request("couldn't get version/kind; json parse error: exceeded max depth") from None
+    return value
+
+
+def _decode_protobuf(body: bytes) -> Any:
+    try:
+        return decode_protobuf(body)
+    except InvalidObjectError as error:
+        raise status.bad_request(str(error)) from error
+
+
+class _DuplicateError(Exception):
+    pass
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        keys = [key for key, _ in pairs]
+        raise _DuplicateError(next(key for key in keys if keys.count(key) > 1))
+    return found

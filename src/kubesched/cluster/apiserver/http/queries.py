@@ -1,0 +1,165 @@
+"""Query parameters and delete bodies as options."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import parse_qsl
+
+from kubesched.cluster.apiserver import status
+from kubesched.cluster.apiserver.options import DeleteOptions, ListOptions, WatchOptions, WriteOptions
+from kubesched.cluster.apiserver.problems import Problem, forbidden, unsupported
+from kubesched.cluster.apiserver.resource import Resource
+from kubesched.cluster.apiserver.selectors import parse_field_selector, parse_label_selector
+
+Json = dict[str, Any]
+Query = dict[str, str]
+
+
+class _ListOptionsKind:
+    group, kind, plural = "meta.k8s.io", "ListOptions", "ListOptions"
+
+
+def parse_query(raw: bytes) -> Query:
+    return dict(parse_qsl(raw.decode("latin-1"), keep_blank_values=True)) if raw else {}
+
+
+def is_watch(query: Query) -> bool:
+    return _flag(query, "watch") or False
+
+
+def write_options(query: Query) -> WriteOptions:
+    validation = query.get("fieldValidation", "")
+    if validation not in ("", "Ignore", "Warn", "Strict"):
+        raise _refuse_options("CreateOptions", unsupported("fieldValidation", validation, ("Ignore", "Strict", "Warn")))
+    return WriteOptions(
+        dry_run=_dry_run(query),
+        strict_fields=validation == "Strict",
+        ignore_unknown_fields=validation == "Ignore",
+        field_manager=query.get("fieldManager", ""),
+        force=_flag(query, "force") or False,
+    )
+
+
+def list_options(query: Query, resource: Resource) -> ListOptions:
+    _check_list(query, watch=False)
+    return ListOptions(
+        labels=parse_label_selector(query.get("labelSelector", "")),
+        fields=parse_field_selector(query.get("fieldSelector", ""), resource.selectable),
+        limit=_integer(query, "limit") or 0,
+        continue_token=query.get("continue", ""),
+        version=query.get("resourceVersion", ""),
+        version_match=query.get("resourceVersionMatch", ""),
+    )
+
+
+def watch_options(query: Query, resource: Resource, name: str = "") -> WatchOptions:
+    _check_list(query, watch=True)
+    fields = query.get("fieldSelector", "")
+    if name:
+        fields = f"metadata.name={name}"
+    timeout = _integer(query, "timeoutSeconds")
+    return WatchOptions(
+        labels=parse_label_selector(query.get("labelSelector", "")),
+        fields=parse_field_selector(fields, resource.selectable),
+        version=query.get("resourceVersion", ""),
+        send_initial=_flag(query, "sendInitialEvents"),
+        bookmarks=_flag(query, "allowWatchBookmarks") or False,
+        timeout=float(timeout) if timeout else None,
+    )
+
+
+def delete_options(query: Query, body: Json | None) -> DeleteOptions:
+    """From the body if there is one, else from the query (`DeleteResource` upstream)."""
+    if not body:
+        grace = _integer(query, "gracePeriodSeconds")
+        orphan = _flag(query, "orphanDependents")
+        propagation = query.get("propagationPolicy", "")
+        if orphan is not None and not propagation:
+            propagation = "Orphan" if orphan else "Background"
+        return DeleteOptions(grace_period=grace, propagation=propagation, dry_run=_dry_run(query))
+    if body.get("kind", "DeleteOptions") != "DeleteOptions":
+        raise status.bad_request("decoded object cannot be converted to DeleteOptions")
+    preconditions = body.get("preconditions") or {}
+    propagation = body.get("propagationPolicy") or ""
+    if (orphan := body.get("orphanDependents")) is not None and not propagation:
+        propagation = "Orphan" if orphan else "Background"
+    return DeleteOptions(
+        grace_period=body.get("gracePeriodSeconds"),
+        propagation=propagation,
+        uid=preconditions.get("uid") or "",
+        version=preconditions.get("resourceVersion") or "",
+        dry_run=bool(body.get("dryRun")) or _dry_run(query),
+    )
+
+
+def _check_list(query: Query, *, watch: bool) -> None:
+    """`ValidateListOptions` upstream."""
+    problems: list[Problem] = []
+    match_kind = query.get("resourceVersionMatch", "")
+    version, initial = query.get("resourceVersion", ""), _flag(query, "sendInitialEvents")
+    if match_kind:
+        if watch and initial is None:
+            problems.append(
+                forbidden(
+                    "resourceVersionMatch",
+                    "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
+                )
+            )
+        elif not watch and not version:
+            problems.append(
+                forbidden(
+                    "resourceVersionMatch", "resourceVersionMatch is forbidden unless resourceVersion is provided"
+                )
+            )
+        if query.get("continue"):
+            problems.append(
+                forbidden("resourceVersionMatch", "resourceVersionMatch is forbidden when continue is provided")
+            )
+        if match_kind not in ("Exact", "NotOlderThan"):
+            problems.append(unsupported("resourceVersionMatch", match_kind, ("Exact", "NotOlderThan", "")))
+        if match_kind == "Exact" and version == "0":
+            problems.append(
+                forbidden("resourceVersionMatch", 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"')
+            )
+    if initial is not None and watch and match_kind != "NotOlderThan":
+        problems.append(
+            forbidden("resourceVersionMatch", "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan")
+        )
+    if initial is not None and not watch:
+        problems.append(forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"))
+    if problems:
+        raise status.invalid(_ListOptionsKind(), "", problems)
+
+
+def _refuse_options(kind: str, problem: Problem) -> Exception:
+    class Kind:
+        group, plural = "meta.k8s.io", kind
+
+        def __init__(self) -> None:
+            self.kind = kind
+
+    return status.invalid(Kind(), "", [problem])
+
+
+def _dry_run(query: Query) -> bool:
+    value = query.get("dryRun", "")
+    if value not in ("", "All"):
+        raise _refuse_options("CreateOptions", unsupported("dryRun", [value], ("All",)))
+    return bool(value)
+
+
+def _flag(query: Query, key: str) -> bool | None:
+    value = query.get(key)
+    if value is None:
+        return None
+    return value.lower() not in ("", "0", "f", "false") or (value == "" and key == "watch")
+
+
+def _integer(query: Query, key: str) -> int | None:
+    value = query.get(key)
+    if not value:
+        return None
+    try:
+        return int(value)
+    except ValueError:
+        raise status.bad_request(f'strconv.ParseInt: parsing "{value}": invalid syntax') from None

@@ -1,0 +1,148 @@
+"""A watch over HTTP: one line of JSON per event, until the time is up or the client goes.
+
+Watchers are woken together, and the more of them there are the less often: a burst of events becomes few writes per
+watcher. A client that reads too slowly blocks only its own stream, is overtaken by the history's compaction, and gets
+410 as on a real server.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable
+from typing import Final
+
+from kubesched.cluster.apiserver import status
+from kubesched.cluster.apiserver.http.answers import JSON, Send, encode
+from kubesched.cluster.apiserver.http.bodies import Receive
+from kubesched.cluster.apiserver.http.forms import Shaper, event_line
+from kubesched.cluster.apiserver.storage import CompactedError, Store
+from kubesched.cluster.apiserver.verbs.watching import Watch
+
+SHORTEST_DEFAULT: Final = 1800.0  # seconds; a watch without a timeout ends after one to two times this, as upstream
+BOOKMARK_INTERVAL: Final = 60.0
+PAUSE_PER_WATCHER: Final = 0.0002
+LONGEST_PAUSE: Final = 0.02
+_INITIAL_BATCH: Final = 500
+
+
+class Pulse:
+    """Wakes the watchers of one resource, at most once per pause."""
+
+    def __init__(self) -> None:
+        self._woken: set[asyncio.Event] = set()
+        self._scheduled = False
+        self._last = 0.0
+
+    def join(self, event: asyncio.Event) -> Callable[[], None]:
+        self._woken.add(event)
+        return lambda: self._woken.discard(event)
+
+    def touch(self) -> None:
+        if self._scheduled or not self._woken:
+            return
+        self._scheduled = True
+        loop = asyncio.get_running_loop()
+        pause = min(LONGEST_PAUSE, PAUSE_PER_WATCHER * len(self._woken))
+        wait = self._last + pause - loop.time()
+        if wait > 0:
+            loop.call_later(wait, self._beat)
+        else:
+            loop.call_soon(self._beat)
+
+    def _beat(self) -> None:
+        self._scheduled = False
+        self._last = asyncio.get_running_loop().time()
+        for event in self._woken:
+            event.set()
+
+
+class WatchStreams:
+    """Serves watches; `close` ends all of them."""
+
+    def __init__(self, store: Store, rng: random.Random) -> None:
+        self._store = store
+        self._rng = rng
+        self._pulses: dict[str, Pulse] = {}
+        self._open: set[asyncio.Event] = set()
+        self._closing = False
+
+    def close(self) -> None:
+        self._closing = True
+        for event in self._open:
+            event.set()
+
+    async def serve(self, watch: Watch, shaper: Shaper, receive: Receive, send: Send) -> None:
+        woken = asyncio.Event()
+        gone = asyncio.ensure_future(_disconnected(receive))
+        gone.add_done_callback(lambda _: woken.set())
+        leave = self._pulse(watch).join(woken)
+        self._open.add(woken)
+        try:
+            await self._store.settled()
+            await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", JSON)]})
+            await self._run(watch, shaper, woken, gone, send)
+            if not gone.done():
+                await send({"type": "http.response.body", "body": b""})
+        finally:
+            self._open.discard(woken)
+            leave()
+            gone.cancel()
+
+    async def _run(
+        self, watch: Watch, shaper: Shaper, woken: asyncio.Event, gone: asyncio.Future[None], send: Send
+    ) -> None:
+        loop = asyncio.get_running_loop()
+        timeout = watch.options.timeout or SHORTEST_DEFAULT * (1 + self._rng.random())
+        end = loop.time() + timeout
+        await self._send_initial(watch, shaper, send)
+        next_bookmark = loop.time() + BOOKMARK_INTERVAL
+        while not (gone.done() or self._closing):
+            woken.clear()
+            try:
+                seen = watch.read()
+            except CompactedError as error:
+                refusal = status.failure(status.expired(f"the watch was too slow: {error}"))
+                await send(_chunk(event_line("ERROR", encode(refusal))))
+                return
+            now = loop.time()
+            lines = [shaper.event(kind, change) for kind, change in seen]
+            if watch.options.bookmarks and (now >= next_bookmark or now >= end):
+                lines.append(shaper.bookmark(max(watch.version, self._published())))
+                next_bookmark = now + BOOKMARK_INTERVAL
+            if lines:
+                await send(_chunk(b"".join(lines)))
+            if now >= end:
+                return
+            timer = loop.call_at(min(end, next_bookmark), woken.set)
+            await woken.wait()
+            timer.cancel()
+
+    async def _send_initial(self, watch: Watch, shaper: Shaper, send: Send) -> None:
+        for start in range(0, len(watch.initial), _INITIAL_BATCH):
+            batch = watch.initial[start : start + _INITIAL_BATCH]
+            await send(_chunk(b"".join([shaper.initial(entry) for entry in batch])))
+        watch.initial = []
+        if watch.options.bookmarks and watch.options.send_initial:
+            await send(_chunk(shaper.bookmark(watch.version, initial_end=True)))
+        else:
+            await send(_chunk(b""))
+
+    def _published(self) -> int:
+        return self._store.published
+
+    def _pulse(self, watch: Watch) -> Pulse:
+        name = watch.resource.bucket_name
+        if name not in self._pulses:
+            pulse = self._pulses[name] = Pulse()
+            watch.listen(pulse.touch)
+        return self._pulses[name]
+
+
+def _chunk(body: bytes) -> dict[str, object]:
+    return {"type": "http.response.body", "body": body, "more_body": True}
+
+
+async def _disconnected(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass

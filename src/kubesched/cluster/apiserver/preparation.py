@@ -1,0 +1,164 @@
+"""What an object gets on creation that its creator may not choose: first status, phases, finalizers, selectors.
+
+`PrepareForCreate` of the registry strategies upstream. All in place, after defaulting and before validation.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import zlib
+from typing import Any, Final
+
+from kubesched.objects.quantity import Quantity
+
+Json = dict[str, Any]
+
+SERVICE_RANGE: Final = ipaddress.ip_network("10.96.0.0/12")
+NODE_PORTS: Final = range(30000, 32768)
+TEMPLATE_GENERATION: Final = "deprecated.daemonset.template.generation"
+_COMPUTE: Final = ("cpu", "memory")
+
+
+def prepare_pod(pod: Json) -> None:
+    pod["status"] = {"phase": "Pending", "qosClass": qos_class(pod.get("spec") or {})}
+    _merge_match_label_keys(pod)
+    if (pod.get("spec") or {}).get("schedulingGates"):
+        pod["status"]["conditions"] = [
+            {
+                "type": "PodScheduled",
+                "status": "False",
+                "reason": "SchedulingGated",
+                "message": "Scheduling is blocked due to non-empty scheduling gates",
+                "lastProbeTime": None,
+                "lastTransitionTime": pod["metadata"]["creationTimestamp"],
+            }
+        ]
+
+
+def prepare_namespace(namespace: Json) -> None:
+    namespace.setdefault("spec", {})["finalizers"] = ["kubernetes"]
+    namespace["status"] = {"phase": "Active"}
+
+
+def prepare_node(node: Json) -> None:
+    """A node reports its own status, also when it is created; Go always writes the kubelet's port."""
+    endpoint = node.setdefault("status", {}).setdefault("daemonEndpoints", {}).setdefault("kubeletEndpoint", {})
+    endpoint.setdefault("Port", 0)
+
+
+def prepare_stateful_set(stateful_set: Json) -> None:
+    stateful_set["status"]["availableReplicas"] = 0
+
+
+def prepare_daemon_set(daemon_set: Json) -> None:
+    daemon_set["metadata"].setdefault("annotations", {})[TEMPLATE_GENERATION] = "1"
+
+
+def count_daemon_templates(daemon_set: Json, old: Json) -> None:
+    """The template's generation lives on in an annotation, for clients of the first version of the API."""
+    count = int((old["metadata"].get("annotations") or {}).get(TEMPLATE_GENERATION, "1"))
+    if daemon_set["spec"]["template"] != old["spec"]["template"]:
+        count += 1
+    daemon_set["metadata"].setdefault("annotations", {})[TEMPLATE_GENERATION] = str(count)
+
+
+def prepare_disruption_budget(budget: Json) -> None:
+    budget["status"] = dict.fromkeys(("currentHealthy", "desiredHealthy", "disruptionsAllowed", "expectedPods"), 0)
+
+
+def prepare_claim(claim: Json) -> None:
+    claim["status"] = {"phase": "Pending"}
+
+
+def prepare_volume(volume: Json) -> None:
+    volume["status"] = {"phase": "Pending", "lastPhaseTransitionTime": volume["metadata"]["creationTimestamp"]}
+
+
+def prepare_job(job: Json) -> None:
+    """Without `manualSelector`, a job selects its pods by its own uid (`generateSelector`)."""
+    spec, metadata = job["spec"], job["metadata"]
+    if spec.get("manualSelector"):
+        return
+    uid, name = metadata["uid"], metadata["name"]
+    template_labels = spec["template"].setdefault("metadata", {}).setdefault("labels", {})
+    template_labels |= {
+        "controller-uid": uid,
+        "batch.kubernetes.io/controller-uid": uid,
+        "job-name": name,
+        "batch.kubernetes.io/job-name": name,
+    }
+    selector = spec.setdefault("selector", {})
+    selector.setdefault("matchLabels", {}).setdefault("batch.kubernetes.io/controller-uid", uid)
+
+
+def prepare_service(service: Json) -> None:
+    """Addresses come from the name: the same service gets the same address in every run."""
+    spec = service["spec"]
+    service["status"] = {"loadBalancer": {}}
+    if spec["type"] == "ExternalName":
+        return
+    key = f"{service['metadata'].get('namespace')}/{service['metadata']['name']}".encode()
+    if "clusterIP" not in spec:
+        offset = 2 + zlib.crc32(key) % (SERVICE_RANGE.num_addresses - 3)
+        spec["clusterIP"] = str(SERVICE_RANGE[offset])
+    spec.setdefault("clusterIPs", [spec["clusterIP"]])
+    if spec["type"] in ("NodePort", "LoadBalancer"):
+        for index, port in enumerate(spec.get("ports") or ()):
+            port.setdefault("nodePort", NODE_PORTS[(zlib.crc32(key) + index) % len(NODE_PORTS)])
+
+
+def qos_class(spec: Json) -> str:
+    """Guaranteed, Burstable or BestEffort (`ComputePodQOS`)."""
+    if spec.get("resources"):
+        return _qos_of([spec["resources"]])
+    lasting = [item for key in ("containers", "initContainers") for item in spec.get(key) or ()]
+    return _qos_of([item.get("resources") or {} for item in lasting])
+
+
+def _qos_of(resources: list[Json]) -> str:
+    requested = any(_positive(item, kind, name) for item in resources for kind in _KINDS for name in _COMPUTE)
+    if not requested:
+        return "BestEffort"
+    for item in resources:
+        limits, requests = item.get("limits") or {}, item.get("requests") or {}
+        for name in _COMPUTE:
+            if not _positive(item, "limits", name):
+                return "Burstable"
+            if Quantity.parse(requests.get(name, limits[name])) != Quantity.parse(limits[name]):
+                return "Burstable"
+    return "Guaranteed"
+
+
+_KINDS: Final = ("requests", "limits")
+
+
+def _positive(resources: Json, kind: str, name: str) -> bool:
+    amount = (resources.get(kind) or {}).get(name)
+    return amount is not None and Quantity.parse(amount) > Quantity.ZERO
+
+
+def _merge_match_label_keys(pod: Json) -> None:
+    """Label keys of spread constraints and affinity terms become requirements on their selectors.
+
+    `applyMatchLabelKeysAndMismatchLabelKeys` upstream: the scheduler sees ordinary selectors.
+    """
+    spec, labels = pod.get("spec") or {}, pod["metadata"].get("labels") or {}
+    for constraint in spec.get("topologySpreadConstraints") or ():
+        if constraint.get("labelSelector") is not None:
+            _add_requirements(constraint, constraint.get("matchLabelKeys"), labels, "In")
+    affinity = spec.get("affinity") or {}
+    for kind in ("podAffinity", "podAntiAffinity"):
+        terms = affinity.get(kind) or {}
+        required = list(terms.get("requiredDuringSchedulingIgnoredDuringExecution") or ())
+        preferred = terms.get("preferredDuringSchedulingIgnoredDuringExecution") or ()
+        for term in required + [item["podAffinityTerm"] for item in preferred if "podAffinityTerm" in item]:
+            if term.get("labelSelector") is not None:
+                _add_requirements(term, term.get("matchLabelKeys"), labels, "In")
+                _add_requirements(term, term.get("mismatchLabelKeys"), labels, "NotIn")
+
+
+def _add_requirements(term: Json, keys: list[str] | None, labels: dict[str, str], operator: str) -> None:
+    for key in keys or ():
+        if key in labels:
+            expressions = term["labelSelector"].setdefault("matchExpressions", [])
+            expressions.append({"key": key, "operator": operator, "values": [labels[key]]})

@@ -1,0 +1,216 @@
+"""A running API server: in this process, on a port of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import os
+import random
+import secrets
+import socket
+import ssl
+import tempfile
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any, Final
+
+import uvicorn
+import yaml
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+
+from kubesched.clock import Clock, SystemClock, utc
+from kubesched.cluster.apiserver.api import Api
+from kubesched.cluster.apiserver.bootstrap import bootstrap
+from kubesched.cluster.apiserver.certificates import Certificate, make_certificate
+from kubesched.cluster.apiserver.http.app import ApiServerApp
+from kubesched.cluster.apiserver.storage import SqliteJournal, Store
+from kubesched.cluster.apiserver.storage.store import DEFAULT_HISTORY
+from kubesched.cluster.apiserver.verbs.expiry import EventExpiry
+
+STALLS_AT_MOST: Final = 60.0  # seconds without a byte, of a connection that has to send more
+IDLE_AT_MOST: Final = 180  # seconds between two requests of a connection
+STOP_WITHIN: Final = 3
+
+
+class _Protocol(HttpToolsProtocol):
+    """Closes a connection that stalls before or within a request; uvicorn's own limit begins with an answer."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
+        super().connection_made(transport)
+        self._expect_more()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        cycle: RequestResponseCycle | None = self.cycle  # None before the first request
+        if cycle is None or cycle.response_complete or cycle.more_body:
+            self._expect_more()
+
+    def _expect_more(self) -> None:
+        self._unset_keepalive_if_required()
+        self.timeout_keep_alive_task = self.loop.call_later(STALLS_AT_MOST, self.timeout_keep_alive_handler)
+
+
+class _UvicornServer(uvicorn.Server):
+    """Leaves signals to whoever runs the process, and says when it listens."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.listening = asyncio.Event()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self.listening.set()
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        yield
+
+
+class ApiServer:
+    """The embedded API server. `api` is the in-process access for controllers and kubelets.
+
+    With a data directory, objects, certificate and token survive a restart. Without TLS there is no token either: for
+    curl on loopback only.
+    """
+
+    def __init__(
+        self,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        data_dir: Path | None = None,
+        insecure_http: bool = False,
+        history: int = DEFAULT_HISTORY,
+        clock: Clock | None = None,
+        rng: random.Random | None = None,
+    ) -> None:
+        self._host = host
+        self._port = port
+        self._data_dir = data_dir
+        self._insecure = insecure_http
+        self._clock = clock or SystemClock()
+        self._rng = rng or random.Random(secrets.randbits(64))  # noqa: S311 names and uids, no secrets
+        self.token = "" if insecure_http else self._kept("token", lambda: secrets.token_urlsafe(32).encode()).decode()
+        self._certificate = None if insecure_http else self._serving_certificate()
+        journal = SqliteJournal(data_dir) if data_dir is not None else None
+        self.store = Store(journal=journal, history=history)
+        self.api = Api(store=self.store, clock=self._clock, rng=self._rng)
+        self._app: ApiServerApp | None = None
+        self._server: _UvicornServer | None = None
+        self._serving: asyncio.Task[None] | None = None
+        self._expiring: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Listen. The first port that is free is taken when none was named."""
+        bootstrap(self.api)
+        await self.store.settled()
+        listener = socket.socket(socket.AF_INET6 if ":" in self._host else socket.AF_INET)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((self._host, self._port))
+        except OSError:
+            listener.close()
+            raise
+        self._port = listener.getsockname()[1]
+        self._app = ApiServerApp(self.api, token=self.token, address=f"{self._host}:{self._port}", rng=self._rng)
+        self._server = _UvicornServer(self._config(self._app))
+        self._serving = asyncio.create_task(self._server.serve(sockets=[listener]))
+        await self._server.listening.wait()
+        expiry = EventExpiry(self.store, self._clock, self.api.catalog.named("events"))
+        self._expiring = asyncio.create_task(expiry.run())
+
+    async def stop(self) -> None:
+        """End watches and connections, and close the store. Idempotent."""
+        if self._app is not None and self._server is not None and self._serving is not None:
+            if self._expiring is not None:
+                self._expiring.cancel()
+            self._app.close_watches()
+            self._server.should_exit = True
+            await self._serving
+            self._app = self._server = self._serving = None
+            await self.store.close()
+
+    @property
+    def port(self) -> int:
+        return self._port
+
+    @property
+    def address(self) -> str:
+        host = f"[{self._host}]" if ":" in self._host else self._host
+        return f"{'http' if self._insecure else 'https'}://{host}:{self._port}"
+
+    @property
+    def certificate(self) -> bytes:
+        """The authority (PEM) that clients verify the server with; empty without TLS."""
+        return self._certificate.certificate if self._certificate is not None else b""
+
+    def write_kubeconfig(self, path: Path) -> None:
+        """A kubeconfig file that only its owner can read."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _write_private(path, yaml.safe_dump(self._kubeconfig(), sort_keys=False).encode())
+
+    def _kubeconfig(self) -> dict[str, Any]:
+        cluster: dict[str, Any] = {"server": self.address}
+        if self._certificate is not None:
+            cluster["certificate-authority-data"] = base64.b64encode(self.certificate).decode()
+        user = {"token": self.token} if self.token else {}
+        return {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": "kubesched", "cluster": cluster}],
+            "users": [{"name": "kubesched-admin", "user": user}],
+            "contexts": [{"name": "kubesched", "context": {"cluster": "kubesched", "user": "kubesched-admin"}}],
+            "current-context": "kubesched",
+        }
+
+    def _config(self, app: ApiServerApp) -> uvicorn.Config:
+        return uvicorn.Config(
+            app,
+            http=_Protocol,
+            ws="none",
+            lifespan="off",
+            interface="asgi3",
+            log_config=None,
+            log_level="error",  # uvicorn warns about every kubectl exec, which is answered with a Status
+            access_log=False,
+            proxy_headers=False,
+            server_header=False,
+            timeout_keep_alive=IDLE_AT_MOST,
+            timeout_graceful_shutdown=STOP_WITHIN,
+            ssl_context_factory=None if self._certificate is None else lambda *_: self._ssl_context(),
+        )
+
+    def _ssl_context(self) -> ssl.SSLContext:
+        assert self._certificate is not None
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        context.set_alpn_protocols(["http/1.1"])
+        with tempfile.TemporaryDirectory() as directory:  # the ssl module reads keys from files only
+            certificate, key = Path(directory, "tls.crt"), Path(directory, "tls.key")
+            _write_private(certificate, self._certificate.certificate)
+            _write_private(key, self._certificate.key)
+            context.load_cert_chain(certificate, key)
+        return context
+
+    def _serving_certificate(self) -> Certificate:
+        hosts = sorted({self._host, "127.0.0.1", "::1", "localhost", "kubernetes.default.svc"} - {"0.0.0.0"})  # noqa: S104
+        made = make_certificate(hosts, utc(self._clock))
+        certificate = self._kept("tls.crt", lambda: made.certificate)
+        return Certificate(certificate, self._kept("tls.key", lambda: made.key))
+
+    def _kept(self, name: str, make: Any) -> bytes:
+        """What the data directory has under that name, or a new one, which is kept there."""
+        if self._data_dir is None:
+            return bytes(make())
+        path = self._data_dir / name
+        if not path.exists():
+            self._data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+            _write_private(path, make())
+        return path.read_bytes()
+
+
+def _write_private(path: Path, content: bytes) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)

@@ -1,0 +1,95 @@
+"""Bind a pod to a node (`BindingREST` upstream)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kubesched.cluster.apiserver import status
+from kubesched.cluster.apiserver.admission import Admission
+from kubesched.cluster.apiserver.problems import Problem, required, unsupported
+from kubesched.cluster.apiserver.resource import Resource
+from kubesched.cluster.apiserver.storage import Entry
+from kubesched.cluster.apiserver.verbs.writing import Writer
+from kubesched.errors import RequestRefusedError
+
+Json = dict[str, Any]
+
+
+class Binder:
+    def __init__(self, writer: Writer, admission: Admission, pods: Resource) -> None:
+        self._writer = writer
+        self._admission = admission
+        self._pods = pods
+
+    def bind(self, binding: Json, name: str, namespace: str, *, dry_run: bool = False) -> Entry:
+        """Assign the pod to the binding's target. A pod is bound once: everything else is a conflict."""
+        metadata, target = binding.get("metadata") or {}, binding.get("target") or {}
+        if metadata.get("name") != name:
+            raise status.bad_request("name in URL does not match name in Binding object")
+        if problems := _problems(target):
+            listed = str(problems[0]) if len(problems) == 1 else f"[{', '.join(map(str, problems))}]"
+            raise RequestRefusedError(500, "", listed)
+        found = self._writer.bucket(self._pods).get(namespace, name)
+        if found is None:
+            raise status.not_found(self._pods, name)
+        pod = found.decode()
+        self._check(pod, metadata)
+        pod["spec"]["nodeName"] = target["name"]
+        self._annotate(pod["metadata"], metadata, target["name"])
+        pod_status = pod.setdefault("status", {})
+        pod_status.pop("nominatedNodeName", None)
+        _set_scheduled(pod_status, self._writer.now())
+        return self._writer.replace(self._pods, found, {}, pod, dry_run=dry_run)
+
+    def _check(self, pod: Json, binding: Json) -> None:
+        metadata, spec = pod["metadata"], pod["spec"]
+        name = metadata["name"]
+        for key, label in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
+            if binding.get(key) and binding[key] != metadata[key]:
+                given, stored = binding[key], metadata[key]
+                why = f"Precondition failed: {label} in precondition: {given}, {label} in object meta: {stored}"
+                raise status.conflict(self._pods, name, why)
+        why = ""
+        if metadata.get("deletionTimestamp"):
+            why = f"pod {name} is being deleted, cannot be assigned to a host"
+        elif spec.get("nodeName"):
+            why = f'pod {name} is already assigned to node "{spec["nodeName"]}"'
+        elif spec.get("schedulingGates"):
+            why = f"pod {name} has non-empty .spec.schedulingGates"
+        if why:
+            raise status.conflict(_PODS_BINDING, name, why)
+
+    def _annotate(self, pod: Json, binding: Json, node_name: str) -> None:
+        if annotations := binding.get("annotations"):
+            pod.setdefault("annotations", {}).update(annotations)
+        labels = (binding.get("labels") or {}) | self._admission.topology_labels(node_name)
+        if labels:
+            pod.setdefault("labels", {}).update(labels)
+
+
+class _PodsBinding:
+    group, kind, plural = "", "Pod", "pods/binding"
+
+
+_PODS_BINDING = _PodsBinding()
+
+
+def _problems(target: Json) -> list[Problem]:
+    problems = []
+    if target.get("kind") not in (None, "", "Node"):
+        problems.append(unsupported("target.kind", target["kind"], ("Node", "<empty>")))
+    if not target.get("name"):
+        problems.append(required("target.name"))
+    return problems
+
+
+def _set_scheduled(pod_status: Json, now: str) -> None:
+    conditions = pod_status.setdefault("conditions", [])
+    scheduled = {"type": "PodScheduled", "status": "True", "lastProbeTime": None, "lastTransitionTime": now}
+    for index, condition in enumerate(conditions):
+        if condition.get("type") == "PodScheduled":
+            if condition.get("status") == "True":
+                scheduled["lastTransitionTime"] = condition.get("lastTransitionTime")
+            conditions[index] = scheduled
+            return
+    conditions.append(scheduled)

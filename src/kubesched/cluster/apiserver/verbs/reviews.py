@@ -1,0 +1,34 @@
+"""Reviews: who somebody is and what they may do. Who has the token may do everything."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from kubesched.cluster.apiserver.resource import Resource
+
+Json = dict[str, Any]
+
+ADMIN: Final = {"username": "kubernetes-admin", "groups": ["system:masters", "system:authenticated"]}
+_RULES: Final = {
+    "resourceRules": [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}],
+    "nonResourceRules": [{"verbs": ["*"], "nonResourceURLs": ["*"]}],
+    "incomplete": False,
+}
+_STATUS: Final[dict[str, Json]] = {
+    "SelfSubjectReview": {"userInfo": ADMIN},
+    "TokenReview": {"authenticated": True, "user": ADMIN},
+    "LocalSubjectAccessReview": {"allowed": True},
+    "SelfSubjectAccessReview": {"allowed": True},
+    "SubjectAccessReview": {"allowed": True},
+    "SelfSubjectRulesReview": _RULES,
+}
+
+
+def answer(resource: Resource, value: Json, now: str) -> Json | None:
+    """The answered review, or None when the resource is none."""
+    if not resource.group.startswith(("authentication.", "authorization.")):
+        return None
+    head: Json = {"kind": resource.kind, "apiVersion": resource.api_version}
+    spec = {"spec": value["spec"]} if "spec" in value else {}
+    created = now if resource.kind == "SelfSubjectReview" else None
+    return head | {"metadata": {"creationTimestamp": created}} | spec | {"status": _STATUS[resource.kind]}
