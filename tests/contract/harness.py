@@ -38,7 +38,7 @@ _RANDOM: Final = {
     "batch.kubernetes.io/controller-uid": "UID",
 }
 # Real servers add these through admission plugins and controllers that the embedded cluster does without.
-_IGNORED: Final = frozenset({"managedFields", "serviceAccount", "serviceAccountName", "storageVersionHash", "selfLink"})
+_IGNORED: Final = frozenset({"serviceAccount", "serviceAccountName", "storageVersionHash", "selfLink"})
 
 
 @dataclass(frozen=True)
@@ -195,6 +195,12 @@ def _clean(value: Any, known: dict[str, str]) -> Any:
             for key, item in value.items()
             if key not in _IGNORED
         }
+        if applied := [item for item in value.get("managedFields") or () if item["operation"] == "Apply"]:
+            # Real servers track every writer; the embedded one begins with the first apply.
+            managers = {(item["manager"], item.get("subresource", "")): item["fieldsV1"] for item in applied}
+            cleaned["managedFields"] = {f"{name} {part}": fields for (name, part), fields in managers.items()}
+        else:
+            cleaned.pop("managedFields", None)
         return {_text(key, known): item for key, item in cleaned.items() if item is not None} or None
     if isinstance(value, list):
         return [_clean(item, known) for item in value] or None

@@ -100,13 +100,14 @@ class ApiServerApp:
         query = queries.parse_query(scope["query_string"])
         form = negotiate(headers.get(b"accept", b"").decode("latin-1"))
         if method == "GET" and not target.subresource and queries.is_watch(query):
-            await self._watch(target, query, Request(method, query, form, b"", ""), receive, send)
+            await self._watch(target, query, Request(method, query, form), receive, send)
             return None
         body = b""
         if method in _WITH_BODY:
             body = await read_body(receive, int(headers.get(b"content-length", b"0") or 0))
         content_type = headers.get(b"content-type", b"application/json").decode("latin-1")
-        answer = self._resources.handle(target, Request(method, query, form, body, content_type))
+        agent = headers.get(b"user-agent", b"").decode("latin-1")
+        answer = self._resources.handle(target, Request(method, query, form, body, content_type, agent))
         await self._api.store.settled()
         return answer
 

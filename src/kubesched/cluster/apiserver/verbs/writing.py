@@ -14,6 +14,7 @@ from kubesched.clock import Clock
 from kubesched.cluster.apiserver import status
 from kubesched.cluster.apiserver.admission import Admission
 from kubesched.cluster.apiserver.options import WRITE_DEFAULTS, WriteOptions
+from kubesched.cluster.apiserver.ownership import Manager, track_update
 from kubesched.cluster.apiserver.problems import Problem, invalid
 from kubesched.cluster.apiserver.resource import Resource
 from kubesched.cluster.apiserver.schema import conform, struct, zero_values
@@ -39,7 +40,14 @@ class Writer:
         self._second = -1
         self._now = ""
 
-    def create(self, resource: Resource, value: Json, namespace: str, options: WriteOptions = WRITE_DEFAULTS) -> Entry:
+    def create(
+        self,
+        resource: Resource,
+        value: Json,
+        namespace: str,
+        options: WriteOptions = WRITE_DEFAULTS,
+        managed_fields: list[Json] | None = None,
+    ) -> Entry:
         """Store a new object. `value` is in the resource's own form and is changed in place."""
         self.decode(resource, value, options)
         metadata = value.setdefault("metadata", {})
@@ -54,6 +62,8 @@ class Writer:
             rules.default(value)
         self._admission.admit(resource, value)
         self._fill_system_metadata(resource, metadata)
+        if managed_fields:
+            metadata["managedFields"] = managed_fields
         if resource.has_status and not rules.keeps_status_on_create:
             value["status"] = _first_status(resource)
         if rules.prepare is not None:
@@ -78,6 +88,7 @@ class Writer:
         *,
         subresource: str = "",
         patched: bool = False,
+        applied: bool = False,
         options: WriteOptions = WRITE_DEFAULTS,
     ) -> tuple[Entry, bool]:
         """Replace an object by what `change` makes of a copy of it; the flag says that it was created instead.
@@ -110,6 +121,7 @@ class Writer:
         self._check_version(resource, value["metadata"], found, old)
         if resource.rules.default is not None:
             resource.rules.default(value)
+        managed_fields = value["metadata"].get("managedFields") if applied else old["metadata"].get("managedFields")
         self._keep_unwritable(resource, value, old, subresource)
         problems = metadata_update_problems(value["metadata"], old["metadata"])
         problems += _rule_problems(resource, value, old, subresource)
@@ -117,7 +129,21 @@ class Writer:
             raise status.invalid(resource, name, problems)
         if resource.qualified == "priorityclasses.scheduling.k8s.io":
             self._admission.require_one_default(resource, value)
+        if managed_fields:
+            value["metadata"]["managedFields"] = managed_fields
+            if not applied:
+                self._track(resource, old, value, subresource, options)
         return self.replace(resource, found, old, value, dry_run=options.dry_run), False
+
+    def _track(self, resource: Resource, old: Json, value: Json, subresource: str, options: WriteOptions) -> None:
+        writer = Manager(
+            name=options.field_manager or "unknown",
+            operation="Update",
+            api_version=resource.api_version,
+            subresource=subresource,
+            time=self.now(),
+        )
+        track_update(old, value, struct(resource.struct_name), writer)
 
     def replace(self, resource: Resource, found: Entry, old: Json, value: Json, *, dry_run: bool = False) -> Entry:
         """Store `value` over `old`; an object whose deletion waited for this write goes."""
