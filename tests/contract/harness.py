@@ -178,6 +178,9 @@ def normalised(value: Any, known: dict[str, str], ignore: tuple[str, ...] = ()) 
 
 def _drop(value: Any, path: list[str]) -> None:
     if isinstance(value, list):
+        if path[0].isdecimal():
+            value[int(path[0])] = None
+            return
         for item in value:
             _drop(item, path[1:] if path[0] == "*" else path)
     elif isinstance(value, dict):
@@ -212,5 +215,7 @@ def _clean(value: Any, known: dict[str, str]) -> Any:
 def _text(value: str, known: dict[str, str]) -> str:
     for name, text in known.items():
         value = value.replace(text, f"<{name}>") if len(text) > 2 else value
+    if re.fullmatch(r"\d+s", value):
+        return "AGE"
     value = re.sub(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "UID", value)
     return re.sub(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", "TIME", value)
