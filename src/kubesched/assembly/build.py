@@ -30,7 +30,10 @@ from kubesched.scheduling.binding_cycle import BindingCycle
 from kubesched.scheduling.event_handlers import EventHandlers
 from kubesched.scheduling.extenders import EXTENDER, CyclingExtender, ExtenderChain
 from kubesched.scheduling.failure import FailureHandler
-from kubesched.scheduling.observer import AttemptObserver, SilentAttempts
+from kubesched.scheduling.observer import AttemptObserver, PodGroupObserver, SilentAttempts, SilentPodGroups
+from kubesched.scheduling.pod_group_condition import PodGroupConditions
+from kubesched.scheduling.pod_group_cycle import PodGroupCycle
+from kubesched.scheduling.pod_group_trial import GroupTrial
 from kubesched.scheduling.sampling import Sampler
 from kubesched.scheduling.scheduler import BackgroundTasks, Scheduler
 from kubesched.scheduling.scheduling_cycle import SchedulingCycle
@@ -54,6 +57,7 @@ class Outside:
     queue: QueueObserver = SILENT
     calls: PluginObserver | None = None
     preemption: PreemptionObserver | None = None
+    pod_groups: PodGroupObserver | None = None
     assumed_ttl: float | None = None
     max_unschedulable: float = 300.0
 
@@ -86,6 +90,7 @@ def build_scheduler(config: KubeSchedulerConfiguration, gates: FeatureGates, out
         api=outside.api,
         recorder=outside.recorder,
         nominator=nominator,
+        pod_groups=cache.pod_groups,
         extenders=outside.extenders,
         preemption_observer=outside.preemption or SilentPreemption(),
     )
@@ -105,19 +110,35 @@ def build_scheduler(config: KubeSchedulerConfiguration, gates: FeatureGates, out
     failure = FailureHandler(queue, objects, cluster.templates.info, tasks.start, outside.clock, attempts)
     chain, sampler = ExtenderChain(outside.extenders), Sampler(cache, config.percentage_of_nodes_to_score)
     evaluators = {name: _evaluator(profile, cluster, nominator, outside.random) for name, profile in profiles.items()}
+    cycles = {n: SchedulingCycle(profile, evaluators[n], cache, chain, sampler) for n, profile in profiles.items()}
+    bindings = {
+        name: BindingCycle(profile, cache, queue, chain, failure, outside.clock, attempts)
+        for name, profile in profiles.items()
+    }
+    pod_groups = PodGroupCycle(
+        profiles,
+        cycles,
+        bindings,
+        _group_trials(profiles, cycles, cluster, gates, outside.random),
+        queue=queue,
+        pod_groups=cache.pod_groups,
+        failure=failure,
+        conditions=PodGroupConditions(objects, outside.clock),
+        start_task=tasks.start,
+        clock=outside.clock,
+        observer=outside.pod_groups or SilentPodGroups(),
+    )
     scheduler = Scheduler(
         profiles,
-        {name: SchedulingCycle(profile, evaluators[name], cache, chain, sampler) for name, profile in profiles.items()},
-        {
-            name: BindingCycle(profile, cache, queue, chain, failure, outside.clock, attempts)
-            for name, profile in profiles.items()
-        },
+        cycles,
+        bindings,
         cache=cache,
         queue=queue,
         failure=failure,
         tasks=tasks,
         clock=outside.clock,
         observer=attempts,
+        pod_groups=pod_groups if gates.enabled("GenericWorkload") else None,
     )
     handlers = EventHandlers(
         cache,
@@ -183,6 +204,20 @@ def _evaluator(profile: Profile, cluster: Cluster, nominator: PodNominator, rand
     evaluator = Evaluator(lineup, cluster, nominator, random)
     profile.handle.engine = evaluator
     return evaluator
+
+
+def _group_trials(
+    profiles: Mapping[str, Profile],
+    cycles: Mapping[str, SchedulingCycle],
+    cluster: Cluster,
+    gates: FeatureGates,
+    random: Random,
+) -> dict[str, GroupTrial]:
+    topology_aware = gates.enabled("TopologyAwareWorkloadScheduling")
+    return {
+        name: GroupTrial(profile, cycles[name], cluster, random, topology_aware=topology_aware)
+        for name, profile in profiles.items()
+    }
 
 
 def _queue_settings(
