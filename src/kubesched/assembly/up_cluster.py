@@ -33,7 +33,7 @@ from kubesched.cluster.controllers.world import World
 from kubesched.cluster.kubelet.fleet import Fleet
 from kubesched.cluster.kubelet.node_shapes import make_nodes
 from kubesched.cluster.kubelet.timings import Timings
-from kubesched.cluster.manifests import create_all, read_manifests
+from kubesched.cluster.manifests import create_all, delay_of, read_manifests
 from kubesched.cluster.observed import Observed
 from kubesched.cluster.views import NodeView, PodView
 from kubesched.errors import ConfigurationError
@@ -102,7 +102,7 @@ class EmbeddedCluster:
             problem = f"port {self._options.port} is taken: choose another one with --port, or 0 for any free one"
             raise ConfigurationError([problem]) from error
         try:
-            create_all(self.api, manifests)
+            create_all(self.api, [item for item in manifests if not delay_of(item[1])])
         except ConfigurationError:
             await self.stop()
             raise
@@ -110,7 +110,11 @@ class EmbeddedCluster:
         fleet = Fleet(self.api, pods, nodes, self._random, Timings(**self._options.timings))
         world = World(self.api, pods, nodes)
         manager = ControllerManager(world, make_controllers(world))
-        self._tasks = [self._start(fleet.run(), "kubelets"), self._start(manager.run(), "controllers")]
+        self._tasks = [
+            self._start(fleet.run(), "kubelets"),
+            self._start(manager.run(), "controllers"),
+            self._start(self._create_later([item for item in manifests if delay_of(item[1])]), "manifests"),
+        ]
 
     async def stop(self) -> None:
         for task in self._tasks:
@@ -118,6 +122,16 @@ class EmbeddedCluster:
             with suppress(asyncio.CancelledError):
                 await task
         await self.server.stop()
+
+    async def _create_later(self, manifests: list[tuple[str, Json]]) -> None:
+        """What a manifest wants to happen after the start, in its order."""
+        begun = self._clock.monotonic()
+        for where, manifest in sorted(manifests, key=lambda item: delay_of(item[1])):
+            await self._clock.sleep(begun + delay_of(manifest) - self._clock.monotonic())
+            try:
+                create_all(self.api, [(where, manifest)])
+            except ConfigurationError as error:
+                log.error("A manifest does not fit", error)
 
     def _start(self, work: Any, name: str) -> asyncio.Task[None]:
         task: asyncio.Task[None] = asyncio.get_running_loop().create_task(work, name=name)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from kubesched.cluster.apiserver.api import Api
 from kubesched.errors import ConfigurationError, InvalidObjectError, RequestRefusedError
 from kubesched.objects.manifests import load_documents
 
 Json = dict[str, Any]
+
+CREATE_AFTER: Final = "kubesched.io/create-after-seconds"
 
 
 def read_manifests(path: Path) -> list[tuple[str, Json]]:
@@ -29,6 +31,17 @@ def read_manifests(path: Path) -> list[tuple[str, Json]]:
         except InvalidObjectError as error:
             raise ConfigurationError([str(error)]) from error
     return found
+
+
+def delay_of(manifest: Any) -> float:
+    """Seconds after the start at which the object is to be created; 0 for almost all."""
+    metadata = manifest.get("metadata") if isinstance(manifest, dict) else None
+    annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
+    text = annotations.get(CREATE_AFTER, "0") if isinstance(annotations, dict) else "0"
+    try:
+        return max(0.0, float(text))
+    except ValueError as error:
+        raise ConfigurationError([f"{CREATE_AFTER}: {text!r} is not a number of seconds"]) from error
 
 
 def create_all(api: Api, manifests: Iterable[tuple[str, Json]]) -> None:

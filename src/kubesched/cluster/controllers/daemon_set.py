@@ -8,7 +8,7 @@ from kubesched.cluster.apiserver.selectors import object_selector
 from kubesched.cluster.controllers.amounts import scaled
 from kubesched.cluster.controllers.daemon_placement import Placement, daemon_pod_spec, target_node
 from kubesched.cluster.controllers.pod_making import pod_from
-from kubesched.cluster.controllers.replica_set import is_available
+from kubesched.cluster.controllers.replica_set import BURST, is_available
 from kubesched.cluster.controllers.revisions import HASH_LABEL, Revisions, hash_of
 from kubesched.cluster.controllers.world import World
 from kubesched.cluster.local_events import EventWriter
@@ -69,7 +69,8 @@ class DaemonSetController:
             for pod in [*surplus, *(pod for pod in pods if pod.is_finished)]:
                 self._delete(daemon_set, pod)
         # A node whose pod is on its way out gets the next one when that is gone.
-        for node in sorted(wanted - {node for node, pods in on_node.items() if pods}):
+        missing = sorted(wanted - {node for node, pods in on_node.items() if pods})
+        for node in missing[:BURST]:
             self._create(daemon_set, node, revision)
 
     def _create(self, daemon_set: WorkloadView, node: str, revision: str) -> None:

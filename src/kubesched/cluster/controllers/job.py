@@ -25,7 +25,7 @@ FINALIZER: Final = "batch.kubernetes.io/job-tracking"
 INDEX: Final = "batch.kubernetes.io/job-completion-index"
 FIRST_BACKOFF: Final = 10.0
 LONGEST_BACKOFF: Final = 600.0
-BURST: Final = 500
+BURST: Final = 100
 
 
 class JobController:

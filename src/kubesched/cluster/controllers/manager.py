@@ -13,7 +13,8 @@ from kubesched.telemetry.logging import log
 
 SHORTEST_PAUSE: Final = 0.02
 LONGEST_PAUSE: Final = 0.25
-KEYS_BETWEEN_TURNS: Final = 20
+LONGEST_TURN: Final = 0.01
+"""Seconds of work after which others (requests, kubelets) get the loop."""
 
 
 class Controller(Protocol):
@@ -38,16 +39,18 @@ class ControllerManager:
 
     async def round(self) -> int:
         """Reconcile what is due now, and say how many keys that were. What they cause waits for the next round."""
-        queue, store = self._world.queue, self._world.api.store
+        queue, store, clock = self._world.queue, self._world.api.store, self._world.clock
         queue.release_due()
-        due = left = len(queue)
-        while left > 0:
-            await store.settled()
-            for key in queue.take(min(left, KEYS_BETWEEN_TURNS)):
-                self._reconcile(key)
-            left -= KEYS_BETWEEN_TURNS
-            await asyncio.sleep(0)
-        return due
+        keys = queue.take_all()
+        await store.settled()
+        turn_began = clock.monotonic()
+        for key in keys:
+            self._reconcile(key)
+            if clock.monotonic() - turn_began > LONGEST_TURN:
+                await asyncio.sleep(0)
+                await store.settled()
+                turn_began = clock.monotonic()
+        return len(keys)
 
     def _reconcile(self, key: Key) -> None:
         queue = self._world.queue

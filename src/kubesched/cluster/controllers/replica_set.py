@@ -17,7 +17,7 @@ Json = dict[str, Any]
 
 NAME: Final = "replicaset"
 KIND: Final = "ReplicaSet"
-BURST: Final = 500  # pods made or removed in one go
+BURST: Final = 100  # pods made or removed in one go: others wait meanwhile
 DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
 
 

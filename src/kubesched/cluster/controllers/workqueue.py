@@ -54,9 +54,8 @@ class WorkQueue:
         while self._later and self._later[0][0] <= now:
             self.add(heapq.heappop(self._later)[2])
 
-    def take(self, most: int) -> list[Key]:
-        """The next keys, oldest first."""
-        taken = list(itertools.islice(self._ready, most))
-        for key in taken:
-            del self._ready[key]
+    def take_all(self) -> list[Key]:
+        """All keys that can be taken, oldest first."""
+        taken = list(self._ready)
+        self._ready.clear()
         return taken

@@ -30,7 +30,7 @@ from kubesched.telemetry.logging import log
 Json = dict[str, Any]
 
 TICK: Final = 0.1
-STEPS_BETWEEN_TURNS: Final = 50
+STEPS_BETWEEN_TURNS: Final = 20
 LONGEST_RESTART: Final = 300.0
 GIGABYTE: Final = 1e9
 TERMINATED: Final = 143  # what a shell reports of a process that SIGTERM ended
