@@ -8,7 +8,13 @@ from typing import Any, Final
 
 from kubesched.cluster.controllers.amounts import scaled
 from kubesched.cluster.controllers.deployment_rollout import Member, Sizes, Wish, grown, rescaled, rolled
-from kubesched.cluster.controllers.deployment_status import NO_DEADLINE, begin_rollout, is_complete, update_status
+from kubesched.cluster.controllers.deployment_status import (
+    NO_DEADLINE,
+    begin_rollout,
+    is_complete,
+    seconds_to_deadline,
+    update_status,
+)
 from kubesched.cluster.controllers.membership import Membership
 from kubesched.cluster.controllers.pod_making import template_hash
 from kubesched.cluster.controllers.world import World
@@ -188,9 +194,9 @@ class DeploymentController:
             written.update(status)
 
         self._world.set_status(self._resource, deployment.metadata, change)
-        deadline = deployment.spec.get("progressDeadlineSeconds", NO_DEADLINE)
-        if deadline != NO_DEADLINE and not is_complete(deployment, written):
-            self._world.enqueue(NAME, deployment.metadata, after=deadline + 1.0)
+        left = seconds_to_deadline(deployment, written, now)
+        if left is not None:
+            self._world.enqueue(NAME, deployment.metadata, after=left + 1.0)
         return written
 
     def _pod_changed(self, old: PodView | None, new: PodView | None) -> None:
