@@ -8,7 +8,8 @@ ranking.best()         ->  a node
 from __future__ import annotations
 
 from collections import Counter, OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from random import Random
 from typing import Final
 
@@ -40,30 +41,33 @@ class Evaluator:
 
     def filter(self, pod: PodInfo) -> Fit:
         """Run PreFilter and Filter. Raises PluginError if a plugin fails."""
-        kept = self._kept_for(pod.template)
-        state = kept.start(pod)
-        pre_filtered = kept.filters.pre_filter(state, pod)
-        fit = Fit(pod, state, self._cluster, pre_filtered, kept)
-        if not pre_filtered.status.is_success:
+        with self._kept_if_all_goes_well(pod.template):
+            kept = self._kept_for(pod.template)
+            state = kept.start(pod)
+            pre_filtered = kept.filters.pre_filter(state, pod)
+            fit = Fit(pod, state, self._cluster, pre_filtered, kept)
+            if not pre_filtered.status.is_success:
+                return fit
+            kept.refresh(state, pod)
+            if pre_filtered.node_names is not None:
+                fit.consider_only(pre_filtered.node_names)
+            self._apply_nominations(fit)
+            self._ask_cycle_filters(fit)
             return fit
-        kept.refresh(state, pod)
-        if pre_filtered.node_names is not None:
-            fit.consider_only(pre_filtered.node_names)
-        self._apply_nominations(fit)
-        self._ask_cycle_filters(fit)
-        return fit
 
     def rank(self, fit: Fit) -> Ranking:
         """Run PreScore and Score over the feasible nodes of a fit."""
         if fit.is_whole:
-            maxima = fit.kept.scores.ranked(fit.state, fit.pod, fit.kept.filters.fits)
+            with self._kept_if_all_goes_well(fit.pod.template):
+                maxima = fit.kept.scores.ranked(fit.state, fit.pod, fit.kept.filters.fits)
             if maxima is not None:
                 return Ranking(self._cluster, self._random, maxima=maxima)
         return Ranking(self._cluster, self._random, scores=self.score(fit))
 
     def score(self, fit: Fit) -> Scores:
         """The scores of every feasible node, plugin by plugin: for explanations."""
-        return fit.kept.scores.scores(fit.state, fit.pod, fit.rows())
+        with self._kept_if_all_goes_well(fit.pod.template):
+            return fit.kept.scores.scores(fit.state, fit.pod, fit.rows())
 
     def fits_with_nominated(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Booleans:
         """Which nodes of a view (with its "what if") pass all filters, with nominated pods added and without."""
@@ -97,6 +101,15 @@ class Evaluator:
     def forget(self) -> None:
         """Drop all kept answers."""
         self._kept.clear()
+
+    @contextmanager
+    def _kept_if_all_goes_well(self, template: PodTemplate) -> Iterator[None]:
+        """A plugin that fails half-way leaves answers that are half true: they are not kept."""
+        try:
+            yield
+        except BaseException:
+            self._kept.pop(template, None)
+            raise
 
     def _kept_for(self, template: PodTemplate) -> Kept:
         kept = self._kept.get(template)

@@ -84,40 +84,47 @@ class KeptFilters:
     def drop(self) -> None:
         """Everything may have changed."""
         self.columns.clear()
+        self.fits = np.zeros(0, dtype=np.bool_)
         self._completed = None
 
     def complete(self, state: CycleState, pod: PodInfo) -> bool:
         """Ask the plugins that keep their answers and have none yet. True if `fits` was made anew."""
         if self._completed is self._pre_filtered and self._completed is not None:
             return False
-        self._completed = self._pre_filtered
         skipped, columns = state.skipped_filters, self.columns
-        self._cycle_filters = [
-            plugin
-            for plugin in self._lineup.filters
-            if self._reach[plugin.name] is Reach.CYCLE and plugin.name not in skipped
-        ]
         anew = len(self.fits) != self._cluster.nodes.capacity
         for plugin in self._lineup.filters:
             name, reach = plugin.name, self._reach[plugin.name]
             if name in skipped or reach is Reach.CYCLE:
                 anew |= columns.pop(name, None) is not None
             elif name not in columns:
-                column = columns[name] = FilterColumn(plugin, reach, self._cluster.nodes.capacity)
-                self.ask(column, state, pod, self._cluster.view())
+                columns[name] = FilterColumn(plugin, reach, self._cluster.nodes.capacity)
+                if not self.ask(columns[name], state, pod, self._cluster.view()):
+                    # More reasons than can be kept together, on the nodes as they are: a plugin for every cycle.
+                    self._reach[name] = Reach.CYCLE
+                    self._all_lasting = self._pre_filters_last()
                 anew = True
+        self._cycle_filters = [
+            plugin
+            for plugin in self._lineup.filters
+            if self._reach[plugin.name] is Reach.CYCLE and plugin.name not in skipped
+        ]
         if anew:
             self._make_fits()
+        self._completed = self._pre_filtered
         return anew
 
-    def ask(self, column: FilterColumn, state: CycleState, pod: PodInfo, nodes: NodeView) -> None:
-        """Ask one plugin about some rows, or about all."""
+    def ask(self, column: FilterColumn, state: CycleState, pod: PodInfo, nodes: NodeView) -> bool:
+        """Ask one plugin about some rows, or about all. False if its answers can no longer be kept together.
+
+        Its column is gone then, and `complete` asks about all rows.
+        """
         self.rows_asked += len(nodes)
-        verdict = ask_filter(column.plugin, state, pod, nodes)
-        if not column.merge(nodes.rows, verdict):
-            # Too many different reasons: `complete` asks about all rows.
-            del self.columns[column.plugin.name]
-            self._completed = None
+        if column.merge(nodes.rows, ask_filter(column.plugin, state, pod, nodes)):
+            return True
+        del self.columns[column.plugin.name]
+        self._completed = None
+        return False
 
     def rows_changed(self, rows: list[int]) -> None:
         """The columns are up to date at these rows: take that over into `fits`."""
