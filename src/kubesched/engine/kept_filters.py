@@ -99,10 +99,7 @@ class KeptFilters:
                 anew |= columns.pop(name, None) is not None
             elif name not in columns:
                 columns[name] = FilterColumn(plugin, reach, self._cluster.nodes.capacity)
-                if not self.ask(columns[name], state, pod, self._cluster.view()):
-                    # More reasons than can be kept together, on the nodes as they are: a plugin for every cycle.
-                    self._reach[name] = Reach.CYCLE
-                    self._all_lasting = self._pre_filters_last()
+                self._ask_all(columns[name], state, pod)
                 anew = True
         self._cycle_filters = [
             plugin
@@ -114,17 +111,29 @@ class KeptFilters:
         self._completed = self._pre_filtered
         return anew
 
-    def ask(self, column: FilterColumn, state: CycleState, pod: PodInfo, nodes: NodeView) -> bool:
-        """Ask one plugin about some rows, or about all. False if its answers can no longer be kept together.
-
-        Its column is gone then, and `complete` asks about all rows.
-        """
+    def ask(self, column: FilterColumn, state: CycleState, pod: PodInfo, nodes: NodeView) -> None:
+        """Ask one plugin about some rows."""
         self.rows_asked += len(nodes)
-        if column.merge(nodes.rows, ask_filter(column.plugin, state, pod, nodes)):
-            return True
-        del self.columns[column.plugin.name]
-        self._completed = None
-        return False
+        verdict = ask_filter(column.plugin, state, pod, nodes)
+        if not column.merge(nodes.rows, verdict):
+            # Too many different reasons: `complete` asks about all rows.
+            del self.columns[column.plugin.name]
+            self._completed = None
+
+    def _ask_all(self, column: FilterColumn, state: CycleState, pod: PodInfo) -> None:
+        """Ask about every row; where nodes that are alike get the same answer, about one of each kind."""
+        table = self._cluster.nodes
+        alike = table.sums.alike(len(table)) if column.reach is Reach.SUMS else None
+        nodes = self._cluster.view(None if alike is None else alike.rows)
+        self.rows_asked += len(nodes)
+        verdict = ask_filter(column.plugin, state, pod, nodes)
+        if alike is not None:
+            verdict = verdict.at(alike.kind)
+        if not column.merge(slice(0, len(table)), verdict):
+            # A plugin with so many things to say is asked in every cycle.
+            del self.columns[column.plugin.name]
+            self._reach[column.plugin.name] = Reach.CYCLE
+            self._all_lasting = self._pre_filters_last()
 
     def rows_changed(self, rows: list[int]) -> None:
         """The columns are up to date at these rows: take that over into `fits`."""

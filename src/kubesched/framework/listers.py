@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, Generic, TypeVar
+from collections.abc import Callable, Iterator
+from typing import Any, Generic, TypeVar, cast
 
 from kubesched.columns import Journal
 
 T = TypeVar("T")
+
+Listener = Callable[[T | None, T | None], None]
+"""(old, new): old is None when the object was added, new when it was removed."""
 
 
 class ObjectStore(Generic[T]):
@@ -19,6 +22,7 @@ class ObjectStore(Generic[T]):
     def __init__(self) -> None:
         self._objects: dict[str, T] = {}
         self._by_namespace: dict[str, dict[str, T]] = {}
+        self._listeners: list[Listener[T]] = []
         self.version = 0
         self.changes: Journal[str] = Journal()
 
@@ -44,7 +48,15 @@ class ObjectStore(Generic[T]):
             self._by_namespace.setdefault(metadata.namespace, {})[key] = obj
         self.version += 1
         self.changes.append(key)
+        for listener in self._listeners:
+            listener(old, obj)
         return old
+
+    def subscribe(self, listener: Listener[T]) -> None:
+        """Tell `listener` of every change from now on; of what is there already, at once."""
+        for obj in self:
+            listener(None, obj)
+        self._listeners.append(listener)
 
     def remove(self, obj: T) -> T | None:
         metadata = obj.metadata  # type: ignore[attr-defined]  # every Kubernetes object has it
@@ -54,6 +66,8 @@ class ObjectStore(Generic[T]):
                 del self._by_namespace[metadata.namespace][metadata.key]
             self.version += 1
             self.changes.append(metadata.key)
+            for listener in self._listeners:
+                listener(old, None)
         return old
 
 
@@ -62,9 +76,17 @@ class ObjectStores:
 
     def __init__(self) -> None:
         self._stores: dict[type, ObjectStore[Any]] = {}
+        self._derived: dict[type, object] = {}
 
     def of(self, kind: type[T]) -> ObjectStore[T]:
         store = self._stores.get(kind)
         if store is None:
             store = self._stores[kind] = ObjectStore()
         return store
+
+    def derived(self, kind: type[T], make: Callable[[], T]) -> T:
+        """What a plugin derives from the stores, shared by all profiles: made by the first that asks."""
+        known = self._derived.get(kind)
+        if known is None:
+            known = self._derived[kind] = make()
+        return cast(T, known)

@@ -39,6 +39,8 @@ class Api:
         self.store = store
         self.clock = clock
         self.catalog = catalog
+        for resource in catalog:  # every history begins here: a version that any list gave can be watched from
+            store.bucket(resource.bucket_name, resource.read_fields)
         admission = Admission(store, catalog)
         self.reader = Reader(store)
         self.writer = Writer(store, admission, clock, rng)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, Final
 
 from kubesched.cluster.apiserver import preparation
@@ -11,7 +11,7 @@ from kubesched.cluster.apiserver.defaulting import pods as pod_defaults
 from kubesched.cluster.apiserver.defaulting import volumes as volume_defaults
 from kubesched.cluster.apiserver.defaulting import workloads as workload_defaults
 from kubesched.cluster.apiserver.event_views import EVENTS_GROUP_VIEW
-from kubesched.cluster.apiserver.resource import Resource, Rules, Subresource
+from kubesched.cluster.apiserver.resource import Resource, Rules, SelectableField, Subresource
 from kubesched.cluster.apiserver.tables import cluster as cluster_tables
 from kubesched.cluster.apiserver.tables import pods as pod_tables
 from kubesched.cluster.apiserver.tables import volumes as volume_tables
@@ -33,45 +33,26 @@ def _status(kind: str) -> Subresource:
 _SCALE: Final = Subresource(name="scale", kind="Scale", group="autoscaling", version="v1")
 
 
-def _at(*path: str, default: str = "") -> Callable[[Json], str]:
-    """A selectable field: the value at that path as a string."""
-
-    def read(value: Json) -> str:
-        found: Any = value
-        for key in path:
-            found = found.get(key) if isinstance(found, dict) else None
-        if found is None:
-            return default
-        return str(found).lower() if isinstance(found, bool) else str(found)
-
-    return read
-
-
-def _controller_name(value: Json) -> str:
-    owners = value["metadata"].get("ownerReferences") or ()
-    return next((owner["name"] for owner in owners if owner.get("controller")), "")
-
-
 _POD_FIELDS: Final = {
-    "spec.nodeName": _at("spec", "nodeName"),
-    "spec.restartPolicy": _at("spec", "restartPolicy"),
-    "spec.schedulerName": _at("spec", "schedulerName"),
-    "spec.serviceAccountName": _at("spec", "serviceAccountName"),
-    "spec.hostNetwork": _at("spec", "hostNetwork", default="false"),
-    "status.phase": _at("status", "phase"),
-    "status.podIP": _at("status", "podIP"),
-    "status.podIPs": _at("status", "podIP"),
-    "status.nominatedNodeName": _at("status", "nominatedNodeName"),
+    "spec.nodeName": SelectableField("spec", "nodeName"),
+    "spec.restartPolicy": SelectableField("spec", "restartPolicy"),
+    "spec.schedulerName": SelectableField("spec", "schedulerName"),
+    "spec.serviceAccountName": SelectableField("spec", "serviceAccountName"),
+    "spec.hostNetwork": SelectableField("spec", "hostNetwork", default="false"),
+    "status.phase": SelectableField("status", "phase"),
+    "status.podIP": SelectableField("status", "podIP"),
+    "status.podIPs": SelectableField("status", "podIP"),
+    "status.nominatedNodeName": SelectableField("status", "nominatedNodeName"),
 }
 _EVENT_FIELDS: Final = {
     **{
-        f"involvedObject.{key}": _at("involvedObject", key)
+        f"involvedObject.{key}": SelectableField("involvedObject", key)
         for key in ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
     },
-    "reason": _at("reason"),
-    "reportingComponent": _at("reportingComponent"),
-    "source": _at("source", "component"),
-    "type": _at("type"),
+    "reason": SelectableField("reason"),
+    "reportingComponent": SelectableField("reportingComponent"),
+    "source": SelectableField("source", "component"),
+    "type": SelectableField("type"),
 }
 _REVIEW_VERBS: Final = ("create",)
 
@@ -134,7 +115,7 @@ CORE: Final = (
             prepare=preparation.prepare_namespace,
             name_rule=dns_label_problems,
         ),
-        fields={"status.phase": _at("status", "phase")},
+        fields={"status.phase": SelectableField("status", "phase")},
     ),
     Resource(
         group="",
@@ -152,7 +133,7 @@ CORE: Final = (
             default=cluster_defaults.default_node,
             keeps_status_on_create=True,
         ),
-        fields={"spec.unschedulable": _at("spec", "unschedulable", default="false")},
+        fields={"spec.unschedulable": SelectableField("spec", "unschedulable", default="false")},
     ),
     Resource(
         group="",
@@ -237,7 +218,7 @@ CORE: Final = (
             default=workload_defaults.default_replication_controller,
             counts_generations=True,
         ),
-        fields={"status.replicas": _at("status", "replicas", default="0")},
+        fields={"status.replicas": SelectableField("status", "replicas", default="0")},
     ),
     Resource(
         group="",
@@ -262,7 +243,7 @@ CORE: Final = (
             validate_update=cluster_rules.secret_update_problems,
             default=cluster_defaults.default_secret,
         ),
-        fields={"type": _at("type")},
+        fields={"type": SelectableField("type")},
     ),
     Resource(
         group="",
@@ -289,7 +270,7 @@ CORE: Final = (
             default=cluster_defaults.default_service,
             prepare=preparation.prepare_service,
         ),
-        fields={"spec.clusterIP": _at("spec", "clusterIP"), "spec.type": _at("spec", "type")},
+        fields={"spec.clusterIP": SelectableField("spec", "clusterIP"), "spec.type": SelectableField("spec", "type")},
     ),
 )
 
@@ -354,7 +335,7 @@ APPS: Final = (
             default=workload_defaults.default_replica_set,
             counts_generations=True,
         ),
-        fields={"status.replicas": _at("status", "replicas", default="0")},
+        fields={"status.replicas": SelectableField("status", "replicas", default="0")},
     ),
     Resource(
         group="apps",
@@ -409,7 +390,7 @@ BATCH: Final = (
             prepare=preparation.prepare_job,
             counts_generations=True,
         ),
-        fields={"status.successful": _at("status", "succeeded", default="0")},
+        fields={"status.successful": SelectableField("status", "succeeded", default="0")},
     ),
 )
 
@@ -579,7 +560,7 @@ DEVICES: Final = (
         namespaced=False,
         table=cluster_tables.RESOURCE_SLICES,
         rules=Rules(returns_deleted=True, counts_generations=True),
-        fields={"spec.nodeName": _at("spec", "nodeName"), "spec.driver": _at("spec", "driver")},
+        fields={"spec.nodeName": SelectableField("spec", "nodeName"), "spec.driver": SelectableField("spec", "driver")},
     ),
 )
 

@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 
 from kubesched.columns import ABSENT, Booleans, Counts, NodeView, PodTemplate, TermKind, WhatIf
+from kubesched.columns.pod_counts import Weigh
 from kubesched.framework import Reason, Verdict
 from kubesched.plugins.inter_pod_affinity.plan import CountIn, Plan
 
@@ -87,23 +88,25 @@ def _shunned_by_others(
         key = item.column.key
         placed[key] = placed.get(key, 0) + item.count.per_domain(item.column)
 
-    def terms_against(other: PodTemplate, key: str) -> int:
-        return sum(
-            weight
-            for item, weight in other.carried_terms.items()
-            if item.kind is TermKind.REQUIRED_ANTI_AFFINITY
-            and item.term.topology_key == key
-            and item.term.matches(pod.namespace, pod.labels, own_namespace_labels)
-        )
-
     shunned = np.zeros(len(nodes), dtype=np.bool_)
     for key in placed | dict.fromkeys(_anti_affinity_keys(what_if)):
         domains = nodes.domains(key)
-        near: Counts = what_if.change(lambda other, key=key: terms_against(other, key), len(nodes))  # type: ignore[misc]  # mypy cannot infer a lambda with a default
+        near = what_if.change(_terms_against(pod, key, own_namespace_labels), len(nodes))
         if key in placed:
             near = near + placed[key][domains]
         shunned |= (near > 0) & (domains != ABSENT)
     return shunned
+
+
+def _terms_against(pod: PodTemplate, key: str, own_namespace_labels: Mapping[str, str]) -> Weigh:
+    """How many anti-affinity terms of another pod speak of this one, with a topology key."""
+    return lambda other: sum(
+        weight
+        for item, weight in other.carried_terms.items()
+        if item.kind is TermKind.REQUIRED_ANTI_AFFINITY
+        and item.term.topology_key == key
+        and item.term.matches(pod.namespace, pod.labels, own_namespace_labels)
+    )
 
 
 def _anti_affinity_keys(what_if: WhatIf) -> list[str]:

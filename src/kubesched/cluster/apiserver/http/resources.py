@@ -96,10 +96,8 @@ class ResourceRequests:
     def _create(self, target: Target, request: Request) -> Answer:
         options = queries.write_options(request.query)
         value = _object_body(request, options)
-        if (
-            "status" not in value
-            and (review := reviews.answer(target.resource, value, self._api.writer.now())) is not None
-        ):
+        review = reviews.answer(target.resource, value, self._api.writer.now())
+        if review is not None:
             return json_answer(review, 201)
         if target.resource.qualified == "bindings":
             return self._bind(value, (value.get("metadata") or {}).get("name", ""), target.namespace, options)

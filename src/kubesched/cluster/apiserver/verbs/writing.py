@@ -5,11 +5,12 @@ from __future__ import annotations
 import random
 import uuid
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any, Final
 
 import msgspec
 
-from kubesched.clock import Clock, utc
+from kubesched.clock import Clock
 from kubesched.cluster.apiserver import status
 from kubesched.cluster.apiserver.admission import Admission
 from kubesched.cluster.apiserver.options import WRITE_DEFAULTS, WriteOptions
@@ -35,6 +36,8 @@ class Writer:
         self._admission = admission
         self._clock = clock
         self._rng = rng
+        self._second = -1
+        self._now = ""
 
     def create(self, resource: Resource, value: Json, namespace: str, options: WriteOptions = WRITE_DEFAULTS) -> Entry:
         """Store a new object. `value` is in the resource's own form and is changed in place."""
@@ -98,7 +101,7 @@ class Writer:
         value = change(value)
         _require_names(resource, value, name, namespace)
         try:
-            self.decode(resource, value, options)
+            self.decode(resource, value, options, known=old if resource.view is None else None)
         except RequestRefusedError as refusal:
             if patched:  # the patch is what is wrong, not the request
                 problem = invalid("patch", msgspec.json.encode(value).decode(), refusal.message)
@@ -127,10 +130,17 @@ class Writer:
             return self._store.remove(bucket, value)
         return self._store.write(bucket, value)
 
-    def decode(self, resource: Resource, value: Json, options: WriteOptions) -> None:
-        """Bring `value` from the wire's form into the stored one; refuse wrong types and, if asked, unknown fields."""
+    def decode(self, resource: Resource, value: Json, options: WriteOptions, known: Json | None = None) -> None:
+        """Bring `value` from the wire's form into the stored one; refuse wrong types and, if asked, unknown fields.
+
+        Parts that equal those of `known`, which is stored already, are not looked at again.
+        """
         _require_kind(resource, value)
-        found = conform(resource.struct_name, value)
+        new = {key: item for key, item in value.items() if known is None or item != known.get(key)}
+        given = set(new)
+        found = conform(resource.struct_name, new)
+        for key in given - set(new):
+            del value[key]
         if found.wrong:
             raise _undecodable(resource, found.wrong)
         if found.unknown and not options.ignore_unknown_fields:
@@ -147,7 +157,11 @@ class Writer:
         return self._store.bucket(resource.bucket_name, resource.read_fields)
 
     def now(self) -> str:
-        return utc(self._clock).strftime("%Y-%m-%dT%H:%M:%SZ")
+        second = int(self._clock.time())
+        if second != self._second:
+            self._second = second
+            self._now = datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        return self._now
 
     def _generate_name(self, bucket: Bucket, metadata: Json) -> str:
         base: str = metadata["generateName"][:LONGEST_BASE]
@@ -215,8 +229,7 @@ class _PluralAsKind:
 
 
 def _first_status(resource: Resource) -> Json:
-    kind = struct(resource.struct_name).fields["status"].struct
-    return dict(zero_values(kind)) if kind is not None else {}
+    return dict(zero_values(struct(resource.struct_name).fields["status"].struct_name))
 
 
 def _settle_namespace(resource: Resource, metadata: Json, namespace: str) -> None:

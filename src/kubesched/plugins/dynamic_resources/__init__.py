@@ -1,0 +1,15 @@
+"""Dynamic resource allocation: devices (GPUs, NICs, ...) for the resource claims of pods.
+
+    PreFilter  pre_filtering    the pod's claims; Skip if it has none
+    Filter     filtering        per *place* (nodes with equal devices, equally taken) one `search`
+    Reserve    reserving        the devices are held in the `ledger`
+    PreBind    pre_binding      `claim_writer` writes the allocation; wait for binding conditions
+
+`devices.Devices` is what all profiles share: `inventory` (who offers what), `ledger` (who has what), `places`.
+"""
+
+from __future__ import annotations
+
+from kubesched.plugins.dynamic_resources.plugin import NAME, DynamicResources
+
+__all__ = ["NAME", "DynamicResources"]

@@ -1,0 +1,170 @@
+"""Which devices are taken: by claims as the informers know them, as just written, and as about to be written.
+
+    reserve ──► pending ──PreBind──► assumed ──watch event──► (the store)
+                   └──unreserve──► (nothing)
+
+A pending allocation is decided, but not written: its devices are taken, and other pods must wait for the claim.
+An assumed claim was written, and the watch has not delivered it yet.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from kubesched.framework import ObjectStore
+from kubesched.objects import AllocationResult, ResourceClaim
+
+PoolId = tuple[str, str]
+"""(driver, pool name)"""
+
+
+@dataclass(slots=True)
+class PoolUsage:
+    """What is taken of one pool, by device name. Admin access takes nothing."""
+
+    owners: Counter[str] = field(default_factory=Counter)
+    """Devices that belong to one claim alone."""
+    shares: Counter[str] = field(default_factory=Counter)
+    """Devices that are allocated to several claims, and how often."""
+    capacity: dict[str, Counter[str]] = field(default_factory=dict)
+    """Of shared devices: how much of each capacity is consumed, in nanos."""
+
+
+_UNUSED = PoolUsage()
+
+
+class Ledger:
+    """The claims with their allocations, and the devices taken by them."""
+
+    def __init__(self, claims: ObjectStore[ResourceClaim], *, counts_shares: bool) -> None:
+        """Without `counts_shares` (gate DRAConsumableCapacity) a shared device counts as taken altogether."""
+        self._claims = claims
+        self._counts_shares = counts_shares
+        self._assumed: dict[str, ResourceClaim] = {}
+        self._pending: dict[str, ResourceClaim] = {}
+        self._counted: dict[str, AllocationResult] = {}
+        self._usage: dict[PoolId, PoolUsage] = {}
+        self._touched: set[PoolId] = set()
+        self._by_owner: dict[str, dict[str, ResourceClaim]] = {}
+        claims.subscribe(self._changed)
+
+    # ---- claims --------------------------------------------------------------------------------------------------
+
+    def get(self, namespace: str, name: str) -> ResourceClaim | None:
+        """The latest known version of a claim."""
+        return self._assumed.get(f"{namespace}/{name}") or self._claims.get(name, namespace)
+
+    def owned_by(self, owner_uid: str) -> list[ResourceClaim]:
+        """The claims that an object manages."""
+        return [self._assumed.get(key, claim) for key, claim in self._by_owner.get(owner_uid, {}).items()]
+
+    def assume(self, claim: ResourceClaim) -> bool:
+        """Take over a claim that was just written. False if the informer does not know it (yet), or knows better."""
+        known = self._claims.get(claim.metadata.name, claim.metadata.namespace)
+        if known is None or known.metadata.uid != claim.metadata.uid or _version(known) > _version(claim):
+            return False
+        self._assumed[claim.metadata.key] = claim
+        self._recount(claim.metadata.uid, claim)
+        return True
+
+    def forget(self, namespace: str, name: str) -> None:
+        """Back to what the informer knows."""
+        assumed = self._assumed.pop(f"{namespace}/{name}", None)
+        if assumed is not None:
+            self._recount(assumed.metadata.uid, self._claims.get(name, namespace))
+
+    # ---- allocations on their way ----------------------------------------------------------------------------------
+
+    def pending(self, uid: str) -> AllocationResult | None:
+        claim = self._pending.get(uid)
+        return claim.status.allocation if claim is not None else None
+
+    def add_pending(self, claim: ResourceClaim) -> None:
+        """Count the allocation in this claim's status, though nobody has written it."""
+        self._pending[claim.metadata.uid] = claim
+        self._recount(claim.metadata.uid, self.get(claim.metadata.namespace, claim.metadata.name))
+
+    def remove_pending(self, uid: str) -> bool:
+        """The allocation was written, or will not be. False if there was none."""
+        claim = self._pending.pop(uid, None)
+        if claim is None:
+            return False
+        self._recount(uid, self.get(claim.metadata.namespace, claim.metadata.name))
+        return True
+
+    # ---- devices ---------------------------------------------------------------------------------------------------
+
+    def usage(self, pool: PoolId) -> PoolUsage:
+        return self._usage.get(pool, _UNUSED)
+
+    def touched_pools(self) -> set[PoolId]:
+        """The pools whose usage changed since the last call."""
+        touched, self._touched = self._touched, set()
+        return touched
+
+    def _changed(self, old: ResourceClaim | None, new: ResourceClaim | None) -> None:
+        claim = new or old
+        assert claim is not None
+        self._index(old, new)
+        assumed = self._assumed.get(claim.metadata.key)
+        if assumed is not None:
+            if new is not None and new.metadata.uid == assumed.metadata.uid and _version(new) < _version(assumed):
+                return
+            del self._assumed[claim.metadata.key]
+        if old is not None and (new is None or old.metadata.uid != new.metadata.uid):
+            self._recount(old.metadata.uid, None)
+        if new is not None:
+            self._recount(new.metadata.uid, new)
+
+    def _index(self, old: ResourceClaim | None, new: ResourceClaim | None) -> None:
+        if old is not None and (owner := old.metadata.controller_of) is not None:
+            owned = self._by_owner.get(owner.uid, {})
+            owned.pop(old.metadata.key, None)
+            if not owned:
+                self._by_owner.pop(owner.uid, None)
+        if new is not None and (owner := new.metadata.controller_of) is not None:
+            self._by_owner.setdefault(owner.uid, {})[new.metadata.key] = new
+
+    def _recount(self, uid: str, claim: ResourceClaim | None) -> None:
+        """Each claim counts once: by its own allocation, else by the pending one."""
+        allocation = claim.status.allocation if claim is not None and claim.metadata.uid == uid else None
+        allocation = allocation or self.pending(uid)
+        counted = self._counted.get(uid)
+        if allocation is counted:
+            return
+        if counted is not None:
+            self._count(counted, -1)
+            del self._counted[uid]
+        if allocation is not None:
+            self._count(allocation, +1)
+            self._counted[uid] = allocation
+
+    def _count(self, allocation: AllocationResult, sign: int) -> None:
+        for result in allocation.devices.results:
+            if result.admin_access:
+                continue
+            pool = (result.driver, result.pool)
+            usage = self._usage.setdefault(pool, PoolUsage())
+            self._touched.add(pool)
+            if result.share_id is None or not self._counts_shares:
+                _add(usage.owners, result.device, sign)
+                continue
+            _add(usage.shares, result.device, sign)
+            if result.consumed_capacity:
+                consumed = usage.capacity.setdefault(result.device, Counter())
+                for name, amount in result.consumed_capacity.items():
+                    _add(consumed, name, sign * amount.nanos)
+                if not consumed:
+                    del usage.capacity[result.device]
+
+
+def _add(counter: Counter[str], key: str, amount: int) -> None:
+    counter[key] += amount
+    if not counter[key]:
+        del counter[key]
+
+
+def _version(claim: ResourceClaim) -> int:
+    text = claim.metadata.resource_version
+    return int(text) if text.isdecimal() else 0

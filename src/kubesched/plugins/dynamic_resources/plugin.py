@@ -1,0 +1,161 @@
+"""DynamicResources: a pod's claims for devices must be allocated on, and usable from, its node."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Sequence
+from datetime import timedelta
+from typing import Any, Final
+
+import numpy as np
+
+from kubesched.columns import Integers, NodeView, PodInfo, PodTemplate
+from kubesched.config.plugin_args import DynamicResourcesArgs
+from kubesched.errors import ClientError, InvalidObjectError
+from kubesched.framework import (
+    SKIP,
+    SUCCESS,
+    CycleState,
+    Diagnosis,
+    EventHint,
+    FilterPlugin,
+    Handle,
+    PostFilterPlugin,
+    PostFilterResult,
+    PreBindPlugin,
+    PreEnqueuePlugin,
+    PreFilterPlugin,
+    Reach,
+    ReservePlugin,
+    ScorePlugin,
+    Status,
+    Verdict,
+)
+from kubesched.objects import Pod
+from kubesched.plugins.dynamic_resources.attempt import Attempt, score_of_allocated
+from kubesched.plugins.dynamic_resources.claim_writer import ClaimWriter
+from kubesched.plugins.dynamic_resources.claims import ClaimsNotReady, claims_of
+from kubesched.plugins.dynamic_resources.devices import Devices
+from kubesched.plugins.dynamic_resources.extended_resources import is_in_memory
+from kubesched.plugins.dynamic_resources.features import DeviceFeatures
+from kubesched.plugins.dynamic_resources.filtering import ClaimFilter
+from kubesched.plugins.dynamic_resources.hints import ClaimHints
+from kubesched.plugins.dynamic_resources.pre_binding import PreBinding
+from kubesched.plugins.dynamic_resources.pre_filtering import prepare, requested_extended_resources
+from kubesched.plugins.dynamic_resources.reserving import reserve, unreserve
+from kubesched.plugins.normalize import in_proportion
+
+NAME: Final = "DynamicResources"
+_BINDING_TIMEOUT: Final = timedelta(minutes=10)
+
+
+class DynamicResources(
+    PreEnqueuePlugin, PreFilterPlugin, FilterPlugin, PostFilterPlugin, ScorePlugin, ReservePlugin, PreBindPlugin
+):
+    """Searches devices for claims while filtering, holds them in Reserve, and writes the allocation in PreBind."""
+
+    name = NAME
+
+    def __init__(self, args: DynamicResourcesArgs | None, handle: Handle) -> None:
+        args = args or DynamicResourcesArgs()
+        features = DeviceFeatures.of(handle.gates)
+        self._handle = handle
+        self._devices = handle.objects.derived(Devices, lambda: Devices(handle.objects, handle.cluster, features))
+        self._hints = ClaimHints(self._devices.ledger)
+        self._writer = ClaimWriter(handle.api, handle.clock, stamps=features.binding_conditions)
+        self._timeout = (args.filter_timeout or timedelta()).total_seconds() if features.filter_timeout else 0.0
+        self._binding_timeout = (args.binding_timeout or _BINDING_TIMEOUT).total_seconds()
+        self._pre_binding = PreBinding(handle, self._devices, self._writer, self._binding_timeout)
+        self._cleanups: set[asyncio.Task[None]] = set()
+
+    def reach_of(self, pod: PodTemplate) -> Reach:
+        """Only pods that may want devices need a look in every cycle."""
+        wants_devices = pod.spec.resource_claims or requested_extended_resources(pod)
+        return Reach.CYCLE if wants_devices else Reach.NODE
+
+    def events_to_register(self) -> Sequence[EventHint]:
+        return self._hints.events()
+
+    def pre_enqueue(self, pod: PodInfo) -> Status:
+        try:
+            claims_of(pod.pod, self._devices.ledger)
+        except ClaimsNotReady as reason:
+            return Status.unresolvable(str(reason))
+        return SUCCESS
+
+    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Status:
+        attempt = Attempt()
+        state.write(NAME, attempt)
+        return prepare(attempt, pod.pod, pod.template, self._devices)
+
+    def filter_nodes(self, state: CycleState, pod: PodTemplate, nodes: NodeView) -> Verdict:
+        attempt = state.read(NAME, Attempt)
+        if not attempt.claims:
+            return Verdict.fits(nodes)
+        claim_filter = ClaimFilter(
+            self._devices, attempt, state.pod.pod, self._handle.clock, self._timeout, self._binding_timeout
+        )
+        return claim_filter.run(nodes)
+
+    async def post_filter(
+        self, state: CycleState, pod: PodInfo, diagnosis: Diagnosis
+    ) -> tuple[PostFilterResult | None, Status]:
+        attempt = state.get(NAME)
+        if not isinstance(attempt, Attempt):
+            # An earlier plugin's PreFilter rejected the pod. kube-scheduler fails here, too, in these words.
+            return None, Status.failed("not found")
+        if not attempt.claims:
+            return None, Status.unschedulable("no new claims to deallocate")
+        try:
+            return None, await self._free_a_claim(attempt, pod.pod)
+        except (ClientError, InvalidObjectError) as error:
+            return None, Status.failed(error)
+
+    async def _free_a_claim(self, attempt: Attempt, pod: Pod) -> Status:
+        """Give up an allocation that ties the pod to nodes where it does not fit."""
+        special = attempt.claims.special
+        for k in sorted(attempt.unavailable):
+            claim = attempt.claims.claims[k]
+            users = {consumer.uid for consumer in claim.status.reserved_for}
+            if k < attempt.claims.own and users <= {pod.metadata.uid}:
+                await self._writer.deallocate(claim)
+                return Status.unschedulable("deallocation of ResourceClaim completed")
+        if special is not None and not is_in_memory(special):
+            await self._writer.delete(special)
+            return Status.unschedulable("deletion of ResourceClaim completed")
+        return Status.unschedulable("still not schedulable")
+
+    def score_nodes(self, state: CycleState, pod: PodTemplate, nodes: NodeView) -> Integers:
+        attempt = state.read(NAME, Attempt)
+        if not (attempt.claims and attempt.results and self._devices.features.prioritized_list):
+            return np.zeros(len(nodes), dtype=np.int64)
+        allocated = sum(score_of_allocated(claim) for claim in attempt.claims.claims)
+        scores = [result.outcome.score() + allocated for result in attempt.results]
+        by_result = np.array([*scores, 0], dtype=np.int64)  # the last entry is for nodes without a result (-1)
+        return by_result[attempt.result_of_row[nodes.row_ids()]]
+
+    def normalize_scores(self, state: CycleState, pod: PodTemplate, scores: Integers) -> Integers:
+        return in_proportion(scores)
+
+    def reserve(self, state: CycleState, pod: Pod, node_name: str) -> Status:
+        attempt = state.read(NAME, Attempt)
+        return reserve(attempt, node_name, self._handle, self._devices) if attempt.claims else SUCCESS
+
+    def unreserve(self, state: CycleState, pod: Pod, node_name: str) -> None:
+        attempt = state.get(NAME)
+        if isinstance(attempt, Attempt) and attempt.claims:
+            for cleanup in unreserve(attempt, pod, self._devices.ledger, self._writer):
+                self._run(cleanup)
+
+    def pre_bind_preflight(self, state: CycleState, pod: Pod, node_name: str) -> Status:
+        return SUCCESS if state.read(NAME, Attempt).claims else SKIP
+
+    async def pre_bind(self, state: CycleState, pod: Pod, node_name: str) -> Status:
+        attempt = state.read(NAME, Attempt)
+        return await self._pre_binding.run(attempt, pod, node_name) if attempt.claims else SUCCESS
+
+    def _run(self, cleanup: Coroutine[Any, Any, None]) -> None:
+        """Unreserve cannot wait for the API server. Whatever is left undone is repaired by the next attempt."""
+        task = asyncio.get_running_loop().create_task(cleanup)
+        self._cleanups.add(task)
+        task.add_done_callback(self._cleanups.discard)

@@ -1,0 +1,109 @@
+"""PreBind: write allocations and reservations, and wait until devices are ready."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kubesched.errors import ClientError, InvalidObjectError
+from kubesched.framework import SUCCESS, Handle, Status
+from kubesched.objects import Pod, PodExtendedResourceClaimStatus, ResourceClaim
+from kubesched.plugins.dynamic_resources.attempt import Attempt
+from kubesched.plugins.dynamic_resources.binding_conditions import DeviceNotReady, is_late, is_ready, wait_is_needed
+from kubesched.plugins.dynamic_resources.claim_writer import ClaimWriter
+from kubesched.plugins.dynamic_resources.claims import is_reserved_for
+from kubesched.plugins.dynamic_resources.devices import Devices
+from kubesched.plugins.dynamic_resources.extended_resources import is_in_memory
+
+_POLL_SECONDS: Final = 5.0
+_SPECIAL_CLAIM_POLL_SECONDS: Final = 1.0
+_SPECIAL_CLAIM_POLLS: Final = 120
+
+
+class PreBinding:
+    def __init__(self, handle: Handle, devices: Devices, writer: ClaimWriter, timeout: float) -> None:
+        self._handle = handle
+        self._devices = devices
+        self._writer = writer
+        self._timeout = timeout
+
+    async def run(self, attempt: Attempt, pod: Pod, node_name: str) -> Status:
+        """A failure leaves what was written; Unreserve takes it back."""
+        claims = attempt.claims.claims
+        try:
+            for k, claim in enumerate(claims):
+                if not is_reserved_for(pod, claim):
+                    await self._bind(attempt, k, pod, node_name)
+            if self._devices.features.binding_conditions and wait_is_needed(claims):
+                await self._wait(attempt, pod, node_name)
+        except (ClientError, InvalidObjectError, DeviceNotReady) as error:
+            return Status.failed(error)
+        return SUCCESS
+
+    async def _bind(self, attempt: Attempt, position: int, pod: Pod, node_name: str) -> None:
+        """Write one claim. Its devices are no longer pending then, whatever happened."""
+        claim, allocation = attempt.claims.claims[position], attempt.decided.get(position)
+        is_special = position >= attempt.claims.own
+        if is_special and allocation is None and not claim.spec.devices.requests:
+            return  # device plugins provide the extended resources on this node
+        try:
+            if is_special and is_in_memory(claim):
+                claim = attempt.claims.claims[position] = await self._create(attempt, node_name)
+            claim = attempt.claims.claims[position] = await self._writer.bind(claim, pod, allocation)
+            await self._assume(claim, is_special=is_special)
+        finally:
+            if allocation is not None:
+                self._devices.ledger.remove_pending(attempt.pending_uids.pop(position, ""))
+        if is_special:
+            await self._tell_pod(attempt, pod, claim)
+
+    async def _create(self, attempt: Attempt, node_name: str) -> ResourceClaim:
+        variant = attempt.node_result.wanted.variant if attempt.node_result is not None else None
+        if variant is None:
+            raise InvalidObjectError(f"extended resource claim not found for node {node_name}")
+        return await self._writer.create(variant.claim)
+
+    async def _assume(self, claim: ResourceClaim, *, is_special: bool) -> None:
+        """Count on what was just written. A claim that was just created may take a moment to be known."""
+        ledger = self._devices.ledger
+        for _ in range(_SPECIAL_CLAIM_POLLS):
+            if ledger.assume(claim) or not is_special:
+                return
+            if ledger.get(claim.metadata.namespace, claim.metadata.name) is not None:
+                return
+            await self._handle.clock.sleep(_SPECIAL_CLAIM_POLL_SECONDS)
+
+    async def _tell_pod(self, attempt: Attempt, pod: Pod, claim: ResourceClaim) -> None:
+        variant = attempt.node_result.wanted.variant if attempt.node_result is not None else None
+        if variant is None or not variant.mappings:
+            raise InvalidObjectError(
+                f"nil or empty request mappings, no update of pod {pod.key} ExtendedResourceClaimStatus"
+            )
+        status = PodExtendedResourceClaimStatus(
+            request_mappings=variant.mappings, resource_claim_name=claim.metadata.name
+        )
+        try:
+            await self._writer.tell_pod(pod, status)
+        except ClientError as error:
+            raise InvalidObjectError(f"update pod {pod.key} ExtendedResourceClaimStatus: {error}") from error
+
+    async def _wait(self, attempt: Attempt, pod: Pod, node_name: str) -> None:
+        clock = self._handle.clock
+        note = f"waiting for binding conditions for device on node {node_name}"
+        self._handle.recorder.event(pod, "Normal", "BindingConditionsPending", "Scheduling", note)
+        deadline = clock.monotonic() + self._timeout
+        while not self._all_ready(attempt):
+            if clock.monotonic() + _POLL_SECONDS > deadline:
+                raise DeviceNotReady("device binding timeout: context deadline exceeded")
+            await clock.sleep(_POLL_SECONDS)
+
+    def _all_ready(self, attempt: Attempt) -> bool:
+        for k, known in enumerate(attempt.claims.claims):
+            claim = self._devices.ledger.get(known.metadata.namespace, known.metadata.name)
+            if claim is None:
+                raise InvalidObjectError(f'could not find ResourceClaim "{known.metadata.key}"')
+            attempt.claims.claims[k] = claim
+            if not is_ready(claim):
+                if is_late(claim, self._handle.clock.time(), self._timeout):
+                    raise DeviceNotReady(f"device binding timeout: claim={claim.metadata.name}")
+                return False
+        return True

@@ -1,0 +1,78 @@
+"""Reserve and Unreserve: hold the chosen devices until they are written down, or let go of them."""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Coroutine, Iterable
+from typing import Any
+
+from msgspec.structs import replace
+
+from kubesched.errors import ClientError, InvalidObjectError
+from kubesched.framework import SUCCESS, Handle, Status
+from kubesched.objects import Pod, ResourceClaim
+from kubesched.plugins.dynamic_resources.allocation import allocation_of
+from kubesched.plugins.dynamic_resources.attempt import Attempt
+from kubesched.plugins.dynamic_resources.claim_writer import ClaimWriter
+from kubesched.plugins.dynamic_resources.claims import is_reserved_for
+from kubesched.plugins.dynamic_resources.devices import Devices
+from kubesched.plugins.dynamic_resources.extended_resources import is_in_memory
+from kubesched.plugins.dynamic_resources.ledger import Ledger
+
+_log = logging.getLogger(__name__)
+
+
+def reserve(attempt: Attempt, node_name: str, handle: Handle, devices: Devices) -> Status:
+    """Take the devices that Filter found for this node."""
+    waiting = attempt.claims.to_allocate()
+    if not waiting:
+        return SUCCESS
+    row = handle.cluster.nodes.row_of.get(node_name)
+    result = attempt.result_at(row) if row is not None else None
+    if result is None or row is None:
+        # Device plugins provide the extended resources there: nothing to allocate.
+        needs_devices = any(k < attempt.claims.own for k, _ in waiting)
+        return Status.failed("claim allocation not found for node") if needs_devices else SUCCESS
+    pools = devices.places.pools(row)
+    plans, outcome = result.wanted.plans, result.outcome
+    parts = zip(waiting, plans, outcome.picks, outcome.chosen(plans), strict=True)
+    for (k, _), plan, picks, chosen in parts:
+        try:
+            allocation = allocation_of(plan, picks, chosen, pools, node_name, lambda: _new_uid(handle))
+        except InvalidObjectError as error:
+            problem = f"create NodeSelector for claim {plan.claim.metadata.name}: {error.problem}"
+            return Status.failed(problem)
+        attempt.decided[k] = allocation
+        attempt.pending_uids[k] = plan.claim.metadata.uid
+        status = replace(plan.claim.status, allocation=allocation)
+        devices.ledger.add_pending(replace(plan.claim, status=status))
+    attempt.node_result = result
+    return SUCCESS
+
+
+def unreserve(attempt: Attempt, pod: Pod, ledger: Ledger, writer: ClaimWriter) -> Iterable[Coroutine[Any, Any, None]]:
+    """Let go of everything; returns what is left to write."""
+    cleanups = []
+    for k, claim in enumerate(attempt.claims.claims):
+        uid = attempt.pending_uids.pop(k, "")
+        if uid and ledger.remove_pending(uid):
+            ledger.forget(claim.metadata.namespace, claim.metadata.name)
+        if k >= attempt.claims.own:
+            if not is_in_memory(claim):
+                cleanups.append(_quietly(writer.delete(claim), "delete", claim))
+        elif claim.status.allocation is not None and is_reserved_for(pod, claim):
+            cleanups.append(_quietly(writer.release(claim, pod), "unreserve", claim))
+    attempt.decided.clear()
+    return cleanups
+
+
+async def _quietly(writing: Coroutine[Any, Any, object], action: str, claim: ResourceClaim) -> None:
+    try:
+        await writing
+    except (ClientError, InvalidObjectError) as error:
+        _log.error("cannot %s resource claim %s: %s", action, claim.metadata.key, error)
+
+
+def _new_uid(handle: Handle) -> str:
+    return str(uuid.UUID(int=handle.random.getrandbits(128), version=4))

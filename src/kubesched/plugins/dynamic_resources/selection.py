@@ -1,0 +1,37 @@
+"""Which kinds of devices CEL conditions select, remembered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+
+from kubesched.errors import InvalidObjectError
+from kubesched.plugins.dynamic_resources.cel import Selector
+from kubesched.plugins.dynamic_resources.pools import DeviceKind
+from kubesched.plugins.dynamic_resources.requests import Condition
+
+
+class Selectors:
+    """Compiles each expression once, and evaluates it once per kind of device."""
+
+    def __init__(self) -> None:
+        self._compiled = lru_cache(maxsize=1024)(Selector)
+
+    def select(self, conditions: Iterable[Condition], kind: DeviceKind) -> bool:
+        """Whether all conditions hold. InvalidObjectError, with whose condition it is, if one has no answer."""
+        for condition in conditions:
+            selected = kind.selected.get(condition.expression)
+            if selected is None:
+                selected = kind.selected[condition.expression] = self._evaluate(condition, kind)
+            if not selected:
+                return False
+        return True
+
+    def _evaluate(self, condition: Condition, kind: DeviceKind) -> bool:
+        selector = self._compiled(condition.expression)
+        if selector.problem:
+            raise InvalidObjectError(f"{condition.source}: CEL compile error: {selector.problem}")
+        try:
+            return selector.matches(kind.facts)
+        except InvalidObjectError as error:
+            raise InvalidObjectError(f"{condition.source}: CEL runtime error: {error.problem}") from error

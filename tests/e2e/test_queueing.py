@@ -1,0 +1,33 @@
+"""Pods that have to wait, and what ends their waiting."""
+
+from __future__ import annotations
+
+import time
+
+from tests.e2e.conftest import StartScheduler
+from tests.e2e.control_plane import ControlPlane
+from tests.e2e.manifests import condition, node, pod
+from tests.e2e.processes import eventually
+
+
+def node_of(cluster: ControlPlane, name: str) -> str:
+    name_of: str = cluster.admin.get("Pod", name)["spec"].get("nodeName", "")
+    return name_of
+
+
+def test_a_pod_that_fits_nowhere_is_placed_when_a_node_comes(
+    cluster: ControlPlane, start_scheduler: StartScheduler
+) -> None:
+    """It says why it waits, and is on the new node within a second."""
+    cluster.admin.create(node("small", cpu="1"))
+    start_scheduler()
+    cluster.admin.create(pod("large", cpu="2"))
+    reason = eventually(lambda: condition(cluster.admin.get("Pod", "large")), "the pod says why it waits")
+    assert (reason["status"], reason["reason"]) == ("False", "Unschedulable")
+    assert reason["message"].startswith("0/1 nodes are available: 1 Insufficient cpu.")
+
+    time.sleep(1.1)  # its backoff
+    added = time.monotonic()
+    cluster.admin.create(node("roomy", cpu="4"))
+    eventually(lambda: node_of(cluster, "large") == "roomy", "the pod is placed", every=0.01)
+    assert time.monotonic() - added < 1.0
