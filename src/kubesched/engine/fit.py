@@ -292,13 +292,11 @@ class Ranking:
         assert self._scores is not None
         return names[int(self._scores.rows[best_of(self._scores.totals, self._random)])]
 
-    def add(self, extra: dict[str, int]) -> Ranking:
-        """The same ranking with extra points by node name (extenders)."""
+    def by_name(self) -> dict[str, int]:
+        """The totals by node name, for whoever must wait before the choice: rows may have changed by then."""
         rows, totals = self.totals()
-        totals = totals.copy()
-        for position, row in enumerate(rows.tolist()):
-            totals[position] += extra.get(self._cluster.nodes.names[row], 0)
-        return Ranking(self._cluster, self._random, scores=Scores(rows, {}, totals))
+        names = self._cluster.nodes.names
+        return {names[row]: total for row, total in zip(rows.tolist(), totals.tolist(), strict=True)}
 
     def totals(self) -> tuple[RowArray, Integers]:
         """The feasible rows and their totals."""
