@@ -101,7 +101,7 @@ class Bench:
     ) -> None:
         self.cluster = Cluster()
         self.nominator = PodNominator()
-        plugins = [*filters, *(plugin for plugin in scores if plugin not in filters)]
+        plugins: list[Any] = list(dict.fromkeys((*filters, *scores)))
         lineup = Lineup(
             pre_filters=[plugin for plugin in plugins if isinstance(plugin, PreFilterPlugin)],
             filters=filters,
