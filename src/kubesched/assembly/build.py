@@ -13,6 +13,7 @@ from kubesched.engine import Evaluator, Lineup
 from kubesched.errors import ConfigurationError
 from kubesched.framework import (
     ApiWriter,
+    EventHint,
     EventRecorder,
     ObjectStores,
     PluginFactory,
@@ -27,9 +28,12 @@ from kubesched.runtime.observer import PluginObserver, SilentObserver
 from kubesched.runtime.profile import Profile, merged_registry
 from kubesched.scheduling.binding_cycle import BindingCycle
 from kubesched.scheduling.event_handlers import EventHandlers
-from kubesched.scheduling.extenders import CyclingExtender, ExtenderChain
+from kubesched.scheduling.extenders import EXTENDER, CyclingExtender, ExtenderChain
 from kubesched.scheduling.failure import FailureHandler
-from kubesched.scheduling.observer import AttemptObserver, SilentAttempts
+from kubesched.scheduling.observer import AttemptObserver, PodGroupObserver, SilentAttempts, SilentPodGroups
+from kubesched.scheduling.pod_group_condition import PodGroupConditions
+from kubesched.scheduling.pod_group_cycle import PodGroupCycle
+from kubesched.scheduling.pod_group_trial import GroupTrial
 from kubesched.scheduling.sampling import Sampler
 from kubesched.scheduling.scheduler import BackgroundTasks, Scheduler
 from kubesched.scheduling.scheduling_cycle import SchedulingCycle
@@ -53,6 +57,7 @@ class Outside:
     queue: QueueObserver = SILENT
     calls: PluginObserver | None = None
     preemption: PreemptionObserver | None = None
+    pod_groups: PodGroupObserver | None = None
     assumed_ttl: float | None = None
     max_unschedulable: float = 300.0
 
@@ -85,6 +90,7 @@ def build_scheduler(config: KubeSchedulerConfiguration, gates: FeatureGates, out
         api=outside.api,
         recorder=outside.recorder,
         nominator=nominator,
+        pod_groups=cache.pod_groups,
         extenders=outside.extenders,
         preemption_observer=outside.preemption or SilentPreemption(),
     )
@@ -93,7 +99,7 @@ def build_scheduler(config: KubeSchedulerConfiguration, gates: FeatureGates, out
         next(iter(profiles.values())).queue_sort,
         outside.clock,
         pre_enqueue={name: profile.pre_enqueues for name, profile in profiles.items()},
-        hints={name: profile.event_hints() for name, profile in profiles.items()},
+        hints={name: _hints(profile, outside) for name, profile in profiles.items()},
         settings=_queue_settings(config, gates, outside, features),
         nominator=nominator,
         observer=outside.queue,
@@ -104,19 +110,35 @@ def build_scheduler(config: KubeSchedulerConfiguration, gates: FeatureGates, out
     failure = FailureHandler(queue, objects, cluster.templates.info, tasks.start, outside.clock, attempts)
     chain, sampler = ExtenderChain(outside.extenders), Sampler(cache, config.percentage_of_nodes_to_score)
     evaluators = {name: _evaluator(profile, cluster, nominator, outside.random) for name, profile in profiles.items()}
+    cycles = {n: SchedulingCycle(profile, evaluators[n], cache, chain, sampler) for n, profile in profiles.items()}
+    bindings = {
+        name: BindingCycle(profile, cache, queue, chain, failure, outside.clock, attempts)
+        for name, profile in profiles.items()
+    }
+    pod_groups = PodGroupCycle(
+        profiles,
+        cycles,
+        bindings,
+        _group_trials(profiles, cycles, cluster, gates, outside.random),
+        queue=queue,
+        pod_groups=cache.pod_groups,
+        failure=failure,
+        conditions=PodGroupConditions(objects, outside.clock),
+        start_task=tasks.start,
+        clock=outside.clock,
+        observer=outside.pod_groups or SilentPodGroups(),
+    )
     scheduler = Scheduler(
         profiles,
-        {name: SchedulingCycle(profile, evaluators[name], cache, chain, sampler) for name, profile in profiles.items()},
-        {
-            name: BindingCycle(profile, cache, queue, chain, failure, outside.clock, attempts)
-            for name, profile in profiles.items()
-        },
+        cycles,
+        bindings,
         cache=cache,
         queue=queue,
         failure=failure,
         tasks=tasks,
         clock=outside.clock,
         observer=attempts,
+        pod_groups=pod_groups if gates.enabled("GenericWorkload") else None,
     )
     handlers = EventHandlers(
         cache,
@@ -167,6 +189,11 @@ def _profiles(config: KubeSchedulerConfiguration, surroundings: Surroundings, ou
     return profiles
 
 
+def _hints(profile: Profile, outside: Outside) -> Mapping[str, Sequence[EventHint]]:
+    """Any event wakes a pod that an extender rejected: nobody knows what extenders look at."""
+    return {**profile.event_hints(), EXTENDER: ()} if outside.extenders else profile.event_hints()
+
+
 def _evaluator(profile: Profile, cluster: Cluster, nominator: PodNominator, random: Random) -> Evaluator:
     lineup = Lineup(
         pre_filters=profile.pre_filters,
@@ -177,6 +204,20 @@ def _evaluator(profile: Profile, cluster: Cluster, nominator: PodNominator, rand
     evaluator = Evaluator(lineup, cluster, nominator, random)
     profile.handle.engine = evaluator
     return evaluator
+
+
+def _group_trials(
+    profiles: Mapping[str, Profile],
+    cycles: Mapping[str, SchedulingCycle],
+    cluster: Cluster,
+    gates: FeatureGates,
+    random: Random,
+) -> dict[str, GroupTrial]:
+    topology_aware = gates.enabled("TopologyAwareWorkloadScheduling")
+    return {
+        name: GroupTrial(profile, cycles[name], cluster, random, topology_aware=topology_aware)
+        for name, profile in profiles.items()
+    }
 
 
 def _queue_settings(

@@ -96,9 +96,15 @@ class WhatIf:
         is_used[self.template_ids] = True
         return np.flatnonzero(is_used)
 
+    def changes_at(self, position: int) -> tuple[list[PodInfo], list[PodInfo]]:
+        """The pods removed from one row, and those added to it."""
+        mine = np.flatnonzero(self.positions == position).tolist()
+        gone = [self.pod(k) for k in mine if self.signs[k] < 0]
+        come = [self.pod(k) for k in mine if self.signs[k] > 0]
+        return gone, come
+
     def pods_at(self, position: int, present: Iterable[PodInfo]) -> list[PodInfo]:
         """The pods of one row, given those that are really there."""
-        mine = np.flatnonzero(self.positions == position).tolist()
-        gone = {self.pod(k).uid for k in mine if self.signs[k] < 0}
-        come = [self.pod(k) for k in mine if self.signs[k] > 0]
-        return [info for info in present if info.uid not in gone] + come
+        gone, come = self.changes_at(position)
+        gone_uids = {info.uid for info in gone}
+        return [info for info in present if info.uid not in gone_uids] + come

@@ -45,6 +45,7 @@ class Fit:
         self._overrides: dict[int, Status] = {}
         self._verdicts: list[PluginVerdict] = []
         self._rejectors: set[str] = set()
+        self._node_count = cluster.nodes.node_count
 
     @property
     def is_whole(self) -> bool:
@@ -79,8 +80,7 @@ class Fit:
     @property
     def evaluated(self) -> int:
         """How many nodes were looked at."""
-        nodes = self._cluster.nodes.node_count
-        return nodes if self._considered is None else int(np.count_nonzero(self._considered))
+        return self._node_count if self._considered is None else int(np.count_nonzero(self._considered))
 
     def considers(self, row: int) -> bool:
         """Whether the row has a node that is looked at."""
@@ -95,6 +95,17 @@ class Fit:
         considered[[row for name in node_names if (row := row_of.get(name)) is not None]] = True
         self._considered = considered & self._cluster.nodes.exists
         self._narrow(considered)
+
+    def confine_to(self, rows: RowArray) -> None:
+        """As if the cluster had no other nodes than those in these rows."""
+        self._node_count = len(rows)
+        if not self.pre_filtered.status.is_success:
+            return
+        here = np.zeros(len(self.filters.fits), dtype=np.bool_)
+        here[rows] = True
+        self._considered = here & (self._cluster.nodes.exists if self._considered is None else self._considered)
+        self._overrides = {row: status for row, status in self._overrides.items() if here[row]}
+        self._narrow(here)
 
     def keep_only(self, rows: RowArray) -> None:
         """Go on with these feasible rows; no reason is recorded for the others (sampling, a nominated node)."""
@@ -134,7 +145,7 @@ class Fit:
 
     def diagnosis(self) -> Diagnosis:
         """Why the nodes that do not take the pod do not."""
-        diagnosis = Diagnosis(node_count=self._cluster.nodes.node_count)
+        diagnosis = Diagnosis(node_count=self._node_count)
         pre_filtered = self.pre_filtered
         diagnosis.unschedulable_plugins.update(pre_filtered.limiting)
         if not pre_filtered.status.is_success:

@@ -21,6 +21,7 @@ class Kept:
         self._cluster = cluster
         self._tracker = ChangeTracker(cluster.nodes)
         self._memo: RowMemo | None = None
+        self._memo_version = -1
         self.filters = KeptFilters(template, lineup, cluster)
         self.scores = KeptScores(template, lineup, cluster)
 
@@ -60,8 +61,9 @@ class Kept:
         if not rows:
             return rows
         filters, scores = self.filters, self.scores
-        if self._memo is None or self._memo.columns != (*filters.by_sums, *scores.by_sums):
+        if self._memo is None or self._memo_version != scores.columns_version:
             self._memo = RowMemo(self._cluster.nodes, filters.by_sums, scores.by_sums)
+            self._memo_version = scores.columns_version
         if filters.has_row_columns or scores.has_row_columns:
             return rows
         unknown: list[int] = []

@@ -46,6 +46,7 @@ class KeptScores:
         self._points_but_for_sums: Integers = np.zeros(0, dtype=np.int64)
         self.by_sums: list[ScoreColumn] = []
         self.has_row_columns = False
+        self.columns_version = 0
         self.rows_asked = 0
         self._set_reach()
 
@@ -95,16 +96,17 @@ class KeptScores:
         columns = list(self.columns.values())
         if not all(column.is_local for column in columns):
             return None
-        feasible = np.flatnonzero(fits)
         self._others = [column for column in columns if column not in self.by_sums and not column.normalizes]
         constants = [column for column in columns if column.normalizes]
-        finals = {c.plugin.name: normalized(c.plugin, state, pod, c.raw[feasible]) for c in columns}
-        self._offset = sum(c.weight * int(finals[c.plugin.name][0]) for c in constants)
+        example = np.flatnonzero(fits)[:1]
+        self._offset = sum(c.weight * int(normalized(c.plugin, state, pod, c.raw[example])[0]) for c in constants)
         self._points_but_for_sums = np.full(self._cluster.nodes.capacity, self._offset, dtype=np.int64)
         for column in self._others:
-            self._points_but_for_sums += column.weight * column.raw
-        totals = np.full(self._cluster.nodes.capacity, INFEASIBLE, dtype=np.int64)
-        totals[feasible] = sum(c.weight * finals[c.plugin.name] for c in columns)
+            self._points_but_for_sums += column.weighted(fits)
+        totals = self._points_but_for_sums.copy()
+        for column in self.by_sums:
+            totals += column.weighted(fits)
+        totals[~fits] = INFEASIBLE
         self._maxima = BlockMaxima(totals)
         return self._maxima
 
@@ -135,12 +137,20 @@ class KeptScores:
             name, reach = plugin.name, self._reach[plugin.name]
             if reach is Reach.CYCLE or name in state.skipped_scores or name in self.columns:
                 continue
-            nodes = self._cluster.view()
             column = self.columns[name] = ScoreColumn(plugin, weight, reach, self._cluster.nodes.capacity)
-            column.merge(nodes, self.ask(plugin, state, pod, nodes))
+            column.fill(self._ask_all(column, state, pod))
             self._columns_changed()
 
+    def _ask_all(self, column: ScoreColumn, state: CycleState, pod: PodInfo) -> Integers:
+        """Scores of every row; where nodes that are alike get the same score, one of each kind is asked about."""
+        table = self._cluster.nodes
+        alike = table.sums.alike(len(table)) if column.reach is Reach.SUMS else None
+        if alike is None:
+            return self.ask(column.plugin, state, pod, self._cluster.view())
+        return self.ask(column.plugin, state, pod, self._cluster.view(alike.rows))[alike.kind]
+
     def _columns_changed(self) -> None:
+        self.columns_version += 1
         self.by_sums = [column for column in self.columns.values() if column.reach is Reach.SUMS]
         self.has_row_columns = any(column.reach is Reach.ROW for column in self.columns.values())
         self.drop_totals()

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,8 +12,7 @@ from kubesched.columns import NodeTable
 RowArray = npt.NDArray[np.intp]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Changes:
+class Changes(NamedTuple):
     """Rows whose node changed, and rows whose node did not but whose pods did; `everything` if it cannot be told."""
 
     nodes: list[int]

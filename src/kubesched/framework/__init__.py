@@ -23,6 +23,8 @@ from kubesched.framework.plugin import (
     BindPlugin,
     FilterPlugin,
     PermitPlugin,
+    PlacementGeneratePlugin,
+    PlacementScorePlugin,
     Plugin,
     PluginFactory,
     PostBindPlugin,
@@ -39,6 +41,7 @@ from kubesched.framework.plugin import (
     ScorePlugin,
     points_served,
 )
+from kubesched.framework.pod_group import Placement, PodGroupAssignments, PodGroupInfo, PodGroupState, PodGroupStates
 from kubesched.framework.preemption import PreemptionObserver, SilentPreemption, Victims
 from kubesched.framework.queued_pod import QueuedPod
 from kubesched.framework.status import SKIP, SUCCESS, WAIT, Code, Status
@@ -75,8 +78,15 @@ __all__ = [
     "ObjectStore",
     "ObjectStores",
     "PermitPlugin",
+    "Placement",
+    "PlacementGeneratePlugin",
+    "PlacementScorePlugin",
     "Plugin",
     "PluginFactory",
+    "PodGroupAssignments",
+    "PodGroupInfo",
+    "PodGroupState",
+    "PodGroupStates",
     "PodInfo",
     "PodTemplate",
     "PostBindPlugin",

@@ -14,6 +14,7 @@ from kubesched.columns import Booleans, Cluster, NodeView, PodInfo
 from kubesched.config.feature_gates import FeatureGates
 from kubesched.framework.cycle_state import CycleState
 from kubesched.framework.listers import ObjectStores
+from kubesched.framework.pod_group import PodGroupStates
 from kubesched.framework.preemption import PreemptionObserver, Victims
 from kubesched.objects import Pod, PodCondition
 
@@ -153,6 +154,8 @@ class Handle(Protocol):
     def recorder(self) -> EventRecorder: ...
     @property
     def nominator(self) -> Nominator: ...
+    @property
+    def pod_groups(self) -> PodGroupStates: ...
     @property
     def extenders(self) -> Sequence[Extender]: ...
     @property

@@ -27,6 +27,7 @@ from kubesched.framework.diagnosis import Diagnosis
 from kubesched.framework.events import EventHint
 from kubesched.framework.handle import Handle, NominatingInfo
 from kubesched.framework.node_info import NodeInfo, node_info_at
+from kubesched.framework.pod_group import Placement, PodGroupAssignments, PodGroupInfo
 from kubesched.framework.queued_pod import QueuedPod
 from kubesched.framework.status import SUCCESS, Status
 from kubesched.framework.verdict import Verdict
@@ -114,12 +115,20 @@ class PreFilterPlugin(Plugin):
         raise NotImplementedError
 
     def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> Status:
-        """Update `state` as if `added` ran on the node. Only for per-node filters with state of their own."""
+        """Update `state` as if `added` ran on the node. Only for per-node filters with state of their own.
+
+        `state` is a copy for this one node: replace what PreFilter wrote, don't change it in place.
+        """
         return SUCCESS
 
     def remove_pod(self, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo) -> Status:
         """Update `state` as if `removed` no longer ran on the node."""
         return SUCCESS
+
+    @classmethod
+    def follows_changes(cls) -> bool:
+        """Whether the plugin keeps its state up to date as pods are added and removed in thought."""
+        return cls.add_pod is not PreFilterPlugin.add_pod or cls.remove_pod is not PreFilterPlugin.remove_pod
 
 
 class FilterPlugin(Plugin):
@@ -129,7 +138,7 @@ class FilterPlugin(Plugin):
         exists = nodes.exists
         for position in range(len(nodes)):
             if exists[position]:
-                status = self.filter(state, state.pod.pod, node_info_at(nodes, position))
+                status = self._filter_one(state, nodes, position)
                 if status is not None and not status.is_success:
                     statuses[position] = status
         return Verdict.of_statuses(nodes, statuses)
@@ -137,6 +146,19 @@ class FilterPlugin(Plugin):
     def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
         """The per-node form: None or success if the node takes the pod."""
         raise NotImplementedError
+
+    def _filter_one(self, state: CycleState, nodes: NodeView, position: int) -> Status | None:
+        """Asks about one node; a "what if" is told to the plugin's state first."""
+        node = node_info_at(nodes, position)
+        if nodes.what_if is not None and isinstance(self, PreFilterPlugin) and self.follows_changes():
+            gone, come = nodes.what_if.changes_at(position)
+            changes = [(self.remove_pod, info) for info in gone] + [(self.add_pod, info) for info in come]
+            pod, state = state.pod, state.clone()
+            for change, info in changes:
+                status = change(state, pod, info, node)
+                if not status.is_success:
+                    return status
+        return self.filter(state, state.pod.pod, node)
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,6 +247,22 @@ class PostBindPlugin(Plugin):
         raise NotImplementedError
 
 
+class PlacementGeneratePlugin(Plugin):
+    def generate_placements(self, group: PodGroupInfo, within: Placement) -> tuple[Sequence[Placement], Status]:
+        """Sets of nodes in each of which the whole group is tried."""
+        raise NotImplementedError
+
+
+class PlacementScorePlugin(Plugin):
+    def score_placement(self, group: PodGroupInfo, assignments: PodGroupAssignments) -> int:
+        """How good a placement is in which the group fits; higher is better."""
+        raise NotImplementedError
+
+    def normalize_placement_scores(self, group: PodGroupInfo, scores: Sequence[int]) -> Sequence[int]:
+        """Bring the raw scores of all placements to 0..100. Not overridden: they are there already."""
+        return scores
+
+
 EXTENSION_POINTS: Final[Mapping[str, type[Plugin]]] = {
     "preEnqueue": PreEnqueuePlugin,
     "queueSort": QueueSortPlugin,
@@ -238,6 +276,8 @@ EXTENSION_POINTS: Final[Mapping[str, type[Plugin]]] = {
     "preBind": PreBindPlugin,
     "bind": BindPlugin,
     "postBind": PostBindPlugin,
+    "placementGenerate": PlacementGeneratePlugin,
+    "placementScore": PlacementScorePlugin,
 }
 """The points of a profile's configuration, in the order of a pod's way."""
 

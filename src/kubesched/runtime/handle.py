@@ -18,6 +18,7 @@ from kubesched.framework import (
     Extender,
     Nominator,
     ObjectStores,
+    PodGroupStates,
     PreemptionObserver,
     SilentPreemption,
     WaitingPod,
@@ -49,6 +50,7 @@ class Surroundings:
     api: ApiWriter
     recorder: EventRecorder
     nominator: Nominator
+    pod_groups: PodGroupStates
     extenders: Sequence[Extender] = ()
     activate: Callable[[Iterable[PodInfo]], None] = field(default=lambda pods: None)
     """Set once the queue exists."""
@@ -71,6 +73,7 @@ class ProfileHandle:
         self.api = surroundings.api
         self.recorder = surroundings.recorder
         self.nominator = surroundings.nominator
+        self.pod_groups = surroundings.pod_groups
         self.extenders = surroundings.extenders
         self.waiting = WaitingPods()
         self.in_pre_bind: dict[str, Callable[[str], None]] = {}

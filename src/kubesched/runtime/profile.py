@@ -19,6 +19,8 @@ from kubesched.framework import (
     FilterPlugin,
     NominatingMode,
     PermitPlugin,
+    PlacementGeneratePlugin,
+    PlacementScorePlugin,
     Plugin,
     PluginFactory,
     PodInfo,
@@ -38,6 +40,7 @@ from kubesched.framework import (
 from kubesched.objects import Pod
 from kubesched.runtime.handle import ProfileHandle, Surroundings
 from kubesched.runtime.observer import PluginObserver, SilentObserver
+from kubesched.runtime.placements import Placements
 from kubesched.telemetry.logging import log
 
 P = TypeVar("P", bound=Plugin)
@@ -83,6 +86,12 @@ class Profile:
         self._pre_binds = self._all(ExtensionPoint.PRE_BIND, PreBindPlugin)
         self._binds = self._all(ExtensionPoint.BIND, BindPlugin)
         self._post_binds = self._all(ExtensionPoint.POST_BIND, PostBindPlugin)
+        generators = self._all(ExtensionPoint.PLACEMENT_GENERATE, PlacementGeneratePlugin)
+        placement_weights = expanded.weights[ExtensionPoint.PLACEMENT_SCORE]
+        self.placements = Placements(
+            generators[0] if generators else None,
+            [(p, placement_weights[p.name]) for p in self._all(ExtensionPoint.PLACEMENT_SCORE, PlacementScorePlugin)],
+        )
 
     def plugin_names(self) -> dict[str, list[str]]:
         """Per extension point, in running order: what `kubesched config show` and conformance print."""
@@ -135,20 +144,28 @@ class Profile:
 
     def permit(self, state: CycleState, pod: Pod, node_name: str) -> Status:
         """Success, a refusal, or WAIT: then the pod is among the waiting pods until it is decided."""
+        status, waits = self.ask_permit(state, pod, node_name)
+        if waits:
+            self.handle.waiting.add(pod, waits, self._clock)
+        return status
+
+    def ask_permit(self, state: CycleState, pod: Pod, node_name: str) -> tuple[Status, Mapping[str, float]]:
+        """What the Permit plugins say, and how many seconds each plugin that said WAIT wants to wait."""
         waits: dict[str, float] = {}
+        reasons: tuple[str, ...] = ()
         for plugin in self._permits:
             try:
                 status, seconds = plugin.permit(state, pod, node_name)
             except Exception as error:
-                return _broken(plugin, "Permit", error)
+                return _broken(plugin, "Permit", error), {}
             if status.is_wait:
                 waits[plugin.name] = seconds
+                reasons = status.reasons
             elif not status.is_success:
-                return _explained(plugin, "Permit", status)
+                return _explained(plugin, "Permit", status), {}
         if not waits:
-            return SUCCESS
-        self.handle.waiting.add(pod, waits, self._clock)
-        return Status(Code.WAIT, ("one or more plugins asked to wait and no plugin rejected pod",))
+            return SUCCESS, {}
+        return Status(Code.WAIT, (*reasons, "one or more plugins asked to wait and no plugin rejected pod")), waits
 
     # ---- the binding cycle ---------------------------------------------------------------------------------------
 

@@ -117,7 +117,9 @@ class EventHandlers:
         if pod.spec.node_name:
             self._add_assigned(pod)
         elif self._is_ours(pod):
-            self._queue.add(self._info(pod))
+            info = self._info(pod)
+            self._cache.pod_groups.add(info)
+            self._queue.add(info)
             if self._wakes_on_new_pods:
                 self._queue.move_all(UNSCHEDULED_POD_ADD, None, pod)
 
@@ -129,7 +131,7 @@ class EventHandlers:
             return
         self._pods.set(new)
         if old.spec.node_name:
-            self._cache.update(self._info(new))
+            self._cache.update(self._renewed(new))
             for event in pod_events(old, new):
                 self._queue.move_all(event, old, new)
         elif new.spec.node_name:
@@ -145,6 +147,7 @@ class EventHandlers:
             self._cache.remove(pod)
             self._queue.move_all(ASSIGNED_POD_DELETE, pod, None)
         elif self._is_ours(pod):
+            self._cache.pod_groups.remove(pod)
             self._queue.delete(pod)
             if self._cache.is_assumed(pod.metadata.uid):
                 self._assumed_pod_deleted(pod)
@@ -152,7 +155,7 @@ class EventHandlers:
                 self._nomination_ended(pod)
 
     def _add_assigned(self, pod: Pod) -> None:
-        self._cache.add(self._info(pod))
+        self._cache.add(self._renewed(pod))
         self._queue.move_all(ASSIGNED_POD_ADD, None, pod)
 
     def _update_pending(self, old: Pod, new: Pod) -> None:
@@ -162,7 +165,9 @@ class EventHandlers:
             if new.is_terminating and not old.is_terminating:
                 self._assumed_pod_deleted(new)
             return
-        self._queue.update(old, self._info(new))
+        info = self._info(new)
+        self._cache.pod_groups.add(info)
+        self._queue.update(old, info)
         before = old.status.nominated_node_name
         if before and before != new.status.nominated_node_name:
             self._nomination_ended(old)
@@ -186,6 +191,10 @@ class EventHandlers:
             return self._cache.cluster.templates.info(pod)
         except ValueError as error:
             raise InvalidObjectError(str(error), kind="Pod", name=pod.key) from error
+
+    def _renewed(self, pod: Pod) -> PodInfo:
+        known = self._cache.get(pod.metadata.uid)
+        return self._info(pod) if known is None else self._cache.cluster.templates.renewed(known, pod)
 
     @staticmethod
     def _guarded(handle: Callable[..., None], pod: Pod, *others: Pod) -> None:

@@ -16,6 +16,22 @@ class AttemptObserver(Protocol):
     def failed(self, profile: str, seconds: float) -> None: ...
 
 
+class PodGroupObserver(Protocol):
+    """Told once per attempt to place a whole group; must be cheap."""
+
+    def algorithm_ran(self, seconds: float) -> None: ...
+    def attempted(self, profile: str, result: str, seconds: float) -> None:
+        """The result is `scheduled`, `unschedulable`, `waiting_on_preemption` or `error`."""
+        ...
+
+
+class SilentPodGroups:
+    """Observes nothing."""
+
+    def algorithm_ran(self, seconds: float) -> None: ...
+    def attempted(self, profile: str, result: str, seconds: float) -> None: ...
+
+
 class SilentAttempts:
     """Observes nothing."""
 

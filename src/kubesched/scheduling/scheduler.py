@@ -12,6 +12,7 @@ from kubesched.runtime.profile import Profile
 from kubesched.scheduling.binding_cycle import BindingCycle
 from kubesched.scheduling.failure import FailureHandler
 from kubesched.scheduling.observer import AttemptObserver
+from kubesched.scheduling.pod_group_cycle import PodGroupCycle
 from kubesched.scheduling.scheduling_cycle import Assumed, SchedulingCycle
 from kubesched.state.cache import Cache
 from kubesched.state.queue import SchedulingQueue
@@ -36,7 +37,9 @@ class Scheduler:
         tasks: BackgroundTasks,
         clock: Clock,
         observer: AttemptObserver,
+        pod_groups: PodGroupCycle | None = None,
     ) -> None:
+        """`pod_groups` decides on pods that belong to a group; without it they are scheduled like all others."""
         self.profiles = profiles
         self.cache = cache
         self.queue = queue
@@ -46,6 +49,7 @@ class Scheduler:
         self._failure = failure
         self._clock = clock
         self._observer = observer
+        self._pod_groups = pod_groups
 
     async def run(self) -> None:
         """Schedule until cancelled or until the queue is closed."""
@@ -59,10 +63,11 @@ class Scheduler:
 
     async def schedule_one(self, queued: QueuedPod) -> None:
         """One attempt: decide now, bind in the background."""
-        info = queued.info
-        profile = self.profiles.get(info.pod.spec.scheduler_name)
-        if profile is None or self._is_moot(profile, queued):
-            self.queue.done(queued.uid)
+        if self._pod_groups is not None and queued.info.pod.spec.scheduling_group is not None:
+            await self._schedule_group(self._pod_groups, queued)
+            return
+        profile = self._profile_of(queued)
+        if profile is None:
             return
         started = self._clock.monotonic()
         outcome = await self._cycles[profile.name].run(queued)
@@ -89,6 +94,19 @@ class Scheduler:
                 waiting.reject("", "removed")
                 return True
         return False
+
+    async def _schedule_group(self, pod_groups: PodGroupCycle, first: QueuedPod) -> None:
+        members = [queued for queued in pod_groups.take_others(first) if self._profile_of(queued) is not None]
+        if members:
+            await pod_groups.run(members)
+
+    def _profile_of(self, queued: QueuedPod) -> Profile | None:
+        """The profile that a popped pod asks for; None, and the pod is done with, if there is nothing to decide."""
+        profile = self.profiles.get(queued.info.pod.spec.scheduler_name)
+        if profile is None or self._is_moot(profile, queued):
+            self.queue.done(queued.uid)
+            return None
+        return profile
 
     def _is_moot(self, profile: Profile, queued: QueuedPod) -> bool:
         """Nothing to decide: the pod is being deleted, or it was placed while an update put it back in the queue."""

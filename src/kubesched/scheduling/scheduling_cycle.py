@@ -1,6 +1,7 @@
 """The scheduling cycle: from a pod to a node, in one go.
 
-    PreFilter ► Filter ► (PostFilter) ► PreScore ► Score ► select ► assume ► Reserve ► Permit
+    decide: PreFilter ► Filter ► (PostFilter) ► PreScore ► Score ► select
+    commit: assume ► Reserve ► Permit
 
 Without extenders it never waits, so no other event can come in between: it is atomic.
 """
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kubesched.columns import NodeView
 from kubesched.engine import Evaluator, Fit
 from kubesched.errors import IllegalTransitionError, KubeschedError
 from kubesched.framework import CycleState, Diagnosis, NominatingInfo, QueuedPod, Status
@@ -22,6 +24,16 @@ from kubesched.state.cache import Cache
 
 CLEAR_NOMINATION = NominatingInfo("")
 NO_NODES = "no nodes available to schedule pods"
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The node that a pod should get."""
+
+    node_name: str
+    state: CycleState
+    evaluated: int = 0
+    feasible: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +53,8 @@ class Rejected:
     status: Status
     diagnosis: Diagnosis | None = None
     nominating: NominatingInfo | None = CLEAR_NOMINATION
+    state: CycleState | None = None
+    """The attempt's state, if it came as far as PostFilter."""
 
 
 class SchedulingCycle:
@@ -57,19 +71,26 @@ class SchedulingCycle:
 
     async def run(self, queued: QueuedPod) -> Assumed | Rejected:
         """Place a pod. Never raises because of a plugin, an extender or the pod: those are rejections."""
+        decision = await self.decide(queued)
+        return decision if isinstance(decision, Rejected) else self.commit(queued, decision)
+
+    async def decide(self, queued: QueuedPod, within: NodeView | None = None) -> Decision | Rejected:
+        """Choose a node for a pod, among all or as if there were no others than those of a view."""
         try:
             if not self._cache.cluster.nodes.node_count:
                 return Rejected(Status.unresolvable(NO_NODES))
-            fit = await self._find_feasible(queued)
+            fit = await self._find_feasible(queued, within)
             if not fit.count:
                 return await self._post_filter(queued, fit)
             node_name = await self._pick_best(fit)
         except KubeschedError as error:
             return Rejected(Status.failed(error))
-        return self._assume_reserve_permit(queued, fit, node_name)
+        return Decision(node_name, fit.state, fit.evaluated, fit.count)
 
-    async def _find_feasible(self, queued: QueuedPod) -> Fit:
+    async def _find_feasible(self, queued: QueuedPod, within: NodeView | None) -> Fit:
         fit = self._evaluator.filter(queued.info)
+        if within is not None:
+            fit.confine_to(within.row_ids())
         nominated = queued.info.pod.status.nominated_node_name
         if nominated and await self._takes_nominated(fit, nominated):
             return fit
@@ -93,7 +114,7 @@ class SchedulingCycle:
             result, status = await self._profile.post_filter(fit.state, queued.info, diagnosis)
             diagnosis.post_filter_message = status.message
             nominating = result.nominating if result is not None else None
-        return Rejected(Status.unschedulable(diagnosis.message()), diagnosis, nominating)
+        return Rejected(Status.unschedulable(diagnosis.message()), diagnosis, nominating, fit.state)
 
     async def _pick_best(self, fit: Fit) -> str:
         if fit.count == 1:
@@ -101,24 +122,39 @@ class SchedulingCycle:
         ranking = self._evaluator.rank(fit)
         return (await self._extenders.prioritize(fit, ranking)).best()
 
-    def _assume_reserve_permit(self, queued: QueuedPod, fit: Fit, node_name: str) -> Assumed | Rejected:
-        pod, state, profile = queued.info.pod, fit.state, self._profile
-        try:
-            self._cache.assume(queued.info, node_name)
-        except IllegalTransitionError as error:
-            return Rejected(Status.failed(error))
-        profile.handle.nominator.remove(pod)
-        status = profile.reserve(state, pod, node_name)
-        if status.is_success:
-            status = profile.permit(state, pod, node_name)
+    def commit(self, queued: QueuedPod, decision: Decision) -> Assumed | Rejected:
+        """Assume, Reserve, Permit; a refusal undoes it all."""
+        rejected = self.assume_and_reserve(queued, decision)
+        if rejected is not None:
+            return rejected
+        state, profile = decision.state, self._profile
+        status = profile.permit(state, queued.info.pod, decision.node_name)
         if status.is_success or status.is_wait:
             if state.pods_to_activate:
                 profile.handle.activate(state.pods_to_activate.values())
                 state.pods_to_activate = {}
-            return Assumed(node_name, state, fit.evaluated, fit.count)
-        profile.unreserve(state, pod, node_name)
-        self._cache.forget(pod)
-        return rejected_on(node_name, status)
+            return Assumed(decision.node_name, state, decision.evaluated, decision.feasible)
+        self.undo(queued, decision)
+        return rejected_on(decision.node_name, status)
+
+    def assume_and_reserve(self, queued: QueuedPod, decision: Decision) -> Rejected | None:
+        """The pod counts on its node from now on; None, unless that was refused."""
+        pod, profile = queued.info.pod, self._profile
+        try:
+            self._cache.assume(queued.info, decision.node_name)
+        except IllegalTransitionError as error:
+            return Rejected(Status.failed(error))
+        profile.handle.nominator.remove(pod)
+        status = profile.reserve(decision.state, pod, decision.node_name)
+        if status.is_success:
+            return None
+        self.undo(queued, decision)
+        return rejected_on(decision.node_name, status)
+
+    def undo(self, queued: QueuedPod, decision: Decision) -> None:
+        """The pod no longer counts on its node."""
+        self._profile.unreserve(decision.state, queued.info.pod, decision.node_name)
+        self._cache.forget(queued.info.pod)
 
 
 def rejected_on(node_name: str, status: Status) -> Rejected:

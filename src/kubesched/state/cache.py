@@ -21,6 +21,7 @@ from kubesched.columns import Cluster, PodInfo
 from kubesched.errors import IllegalTransitionError
 from kubesched.objects import Node, Pod
 from kubesched.state.node_tree import NodeTree
+from kubesched.state.pod_groups import PodGroups
 from kubesched.telemetry.logging import log
 
 
@@ -58,6 +59,7 @@ class Cache:
     def __init__(self, cluster: Cluster, clock: Clock, *, ttl: float | None = 30.0) -> None:
         self.cluster = cluster
         self.node_tree = NodeTree()
+        self.pod_groups = PodGroups()
         self._clock = clock
         self._ttl = ttl
         self._pods: dict[str, PodState] = {}
@@ -82,6 +84,7 @@ class Cache:
             raise IllegalTransitionError("assume", f"pod {info.key}", f"it is already {how} {known.node_name}")
         self.cluster.place(info, node_name)
         self._pods[uid] = self._assumed[uid] = PodState(info, node_name, assumed=True)
+        self.pod_groups.assume(info)
 
     def finish_binding(self, pod: Pod) -> None:
         """The binding was accepted: the time in which the pod must be seen bound starts."""
@@ -97,11 +100,13 @@ class Cache:
         if not state.assumed:
             raise IllegalTransitionError("forget", f"pod {pod.key}", f"it is bound to {state.node_name}, not assumed")
         self._drop(pod.metadata.uid)
+        self.pod_groups.forget(state.info)
 
     def add(self, info: PodInfo) -> None:
         """A pod was seen bound: a confirmation if it was assumed, on whatever node."""
         uid, node_name = info.uid, info.pod.spec.node_name
         state = self._pods.get(uid)
+        self.pod_groups.assign(info)
         if state is None:
             self.cluster.place(info, node_name)
             self._pods[uid] = PodState(info, node_name, assumed=False)
@@ -142,6 +147,7 @@ class Cache:
         if pod.metadata.uid not in self._pods:
             raise IllegalTransitionError("remove", f"pod {pod.key}", "it is not in the cache")
         self._drop(pod.metadata.uid)
+        self.pod_groups.remove(pod)
 
     def contains(self, uid: str) -> bool:
         return uid in self._pods
@@ -164,6 +170,7 @@ class Cache:
         for info in expired:
             log.warning("Pod expired: its binding finished, but it was never seen bound", pod=info.key)
             self._drop(info.uid)
+            self.pod_groups.forget(info)
         return expired
 
     def _drop(self, uid: str) -> None:

@@ -29,6 +29,7 @@ from kubesched.framework import (
     WaitingPod,
 )
 from kubesched.objects import Namespace, Node, Pod
+from kubesched.state.pod_groups import PodGroups
 from kubesched.testing.recording import ListNominator, RecordingApi, RecordingRecorder
 
 
@@ -44,6 +45,7 @@ class FakeHandle:
     api: RecordingApi = field(default_factory=RecordingApi)
     recorder: RecordingRecorder = field(default_factory=RecordingRecorder)
     nominator: ListNominator = field(default_factory=ListNominator)
+    pod_groups: PodGroups = field(default_factory=PodGroups)
     extenders: Sequence[Extender] = ()
     profile_name: str = "default-scheduler"
     waiting: dict[str, WaitingPod] = field(default_factory=dict)

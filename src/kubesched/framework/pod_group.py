@@ -1,0 +1,67 @@
+"""Pods that are placed together: what is known of a group, and where it might go."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from kubesched.columns import NodeView, PodInfo
+
+
+@dataclass(slots=True)
+class PodGroupState:
+    """The pods of a group that the scheduler knows, by uid; each is in one of the three places."""
+
+    unscheduled: dict[str, PodInfo] = field(default_factory=dict)
+    assumed: dict[str, PodInfo] = field(default_factory=dict)
+    assigned: dict[str, PodInfo] = field(default_factory=dict)
+
+    @property
+    def pod_count(self) -> int:
+        return len(self.unscheduled) + self.scheduled_count
+
+    @property
+    def scheduled_count(self) -> int:
+        """Pods that have a node: bound, or on their way there."""
+        return len(self.assumed) + len(self.assigned)
+
+    def scheduled(self) -> Iterator[PodInfo]:
+        """They are all in the cluster's pod table, which knows their nodes."""
+        yield from self.assigned.values()
+        yield from self.assumed.values()
+
+
+class PodGroupStates(Protocol):
+    def get(self, namespace: str, name: str) -> PodGroupState | None:
+        """None if no pod of the group is known."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class PodGroupInfo:
+    """A group in its scheduling cycle, with the pods that are to be placed, in the order in which they are tried."""
+
+    namespace: str
+    name: str
+    pods: Sequence[PodInfo] = ()
+
+    @property
+    def key(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Placement:
+    """Nodes among which a whole group could be placed. The name is for people."""
+
+    name: str
+    nodes: NodeView
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PodGroupAssignments:
+    """A placement in which the group fits, and the node that each of its pods would get, by uid."""
+
+    placement: Placement
+    proposed: Mapping[str, str]

@@ -1,0 +1,68 @@
+"""Which pods belong to which group, and which of them have a node."""
+
+from __future__ import annotations
+
+from kubesched.columns import PodInfo
+from kubesched.framework import PodGroupState
+from kubesched.objects import Pod
+
+_Key = tuple[str, str]
+
+
+class PodGroups:
+    """Implements `kubesched.framework.PodGroupStates`. Written by the cache and by the event handlers of pending pods.
+
+    Pods without a group are let through: they cost a look at one field.
+    """
+
+    def __init__(self) -> None:
+        self._groups: dict[_Key, PodGroupState] = {}
+
+    def get(self, namespace: str, name: str) -> PodGroupState | None:
+        return self._groups.get((namespace, name))
+
+    def add(self, info: PodInfo) -> None:
+        """A pending pod is new or has changed."""
+        if (key := _key(info.pod)) is not None:
+            group = self._groups.setdefault(key, PodGroupState())
+            if info.uid not in group.assumed and info.uid not in group.assigned:
+                group.unscheduled[info.uid] = info
+
+    def assign(self, info: PodInfo) -> None:
+        """A pod was seen bound."""
+        if (key := _key(info.pod)) is not None:
+            group = self._groups.setdefault(key, PodGroupState())
+            group.unscheduled.pop(info.uid, None)
+            group.assumed.pop(info.uid, None)
+            group.assigned[info.uid] = info
+
+    def assume(self, info: PodInfo) -> None:
+        """A pod got its node. One that is gone in the meantime is ignored."""
+        group = self._group(info.pod)
+        if group is not None and group.unscheduled.pop(info.uid, None) is not None:
+            group.assumed[info.uid] = info
+
+    def forget(self, info: PodInfo) -> None:
+        """A pod lost the node that it was assumed on. One that is gone in the meantime is ignored."""
+        group = self._group(info.pod)
+        if group is not None and group.assumed.pop(info.uid, None) is not None:
+            group.unscheduled[info.uid] = info
+
+    def remove(self, pod: Pod) -> None:
+        """A pod is gone."""
+        key, uid = _key(pod), pod.metadata.uid
+        if key is None or (group := self._groups.get(key)) is None:
+            return
+        for place in (group.unscheduled, group.assumed, group.assigned):
+            place.pop(uid, None)
+        if not group.pod_count:
+            del self._groups[key]
+
+    def _group(self, pod: Pod) -> PodGroupState | None:
+        key = _key(pod)
+        return None if key is None else self._groups.get(key)
+
+
+def _key(pod: Pod) -> _Key | None:
+    group = pod.spec.scheduling_group
+    return None if group is None else (pod.metadata.namespace, group.pod_group_name or "")
