@@ -114,11 +114,15 @@ class TransportError(ClientError):
     """No answer from the server: connection refused or broken, TLS, or a time-out.
 
     `request_sent` is False when the server surely saw nothing of the request: then even a create may be tried again.
+    `untrusted`: the server showed a certificate that we do not accept.
     """
 
-    def __init__(self, message: str, *, request_sent: bool = True, timed_out: bool = False) -> None:
+    def __init__(
+        self, message: str, *, request_sent: bool = True, timed_out: bool = False, untrusted: bool = False
+    ) -> None:
         self.request_sent = request_sent
         self.timed_out = timed_out
+        self.untrusted = untrusted
         super().__init__(message)
 
 

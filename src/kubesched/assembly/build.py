@@ -13,6 +13,7 @@ from kubesched.engine import Evaluator, Lineup
 from kubesched.errors import ConfigurationError
 from kubesched.framework import (
     ApiWriter,
+    EventHint,
     EventRecorder,
     ObjectStores,
     PluginFactory,
@@ -27,7 +28,7 @@ from kubesched.runtime.observer import PluginObserver, SilentObserver
 from kubesched.runtime.profile import Profile, merged_registry
 from kubesched.scheduling.binding_cycle import BindingCycle
 from kubesched.scheduling.event_handlers import EventHandlers
-from kubesched.scheduling.extenders import CyclingExtender, ExtenderChain
+from kubesched.scheduling.extenders import EXTENDER, CyclingExtender, ExtenderChain
 from kubesched.scheduling.failure import FailureHandler
 from kubesched.scheduling.observer import AttemptObserver, PodGroupObserver, SilentAttempts, SilentPodGroups
 from kubesched.scheduling.pod_group_condition import PodGroupConditions
@@ -98,7 +99,7 @@ def build_scheduler(config: KubeSchedulerConfiguration, gates: FeatureGates, out
         next(iter(profiles.values())).queue_sort,
         outside.clock,
         pre_enqueue={name: profile.pre_enqueues for name, profile in profiles.items()},
-        hints={name: profile.event_hints() for name, profile in profiles.items()},
+        hints={name: _hints(profile, outside) for name, profile in profiles.items()},
         settings=_queue_settings(config, gates, outside, features),
         nominator=nominator,
         observer=outside.queue,
@@ -186,6 +187,11 @@ def _profiles(config: KubeSchedulerConfiguration, surroundings: Surroundings, ou
     if problems:
         raise ConfigurationError(problems)
     return profiles
+
+
+def _hints(profile: Profile, outside: Outside) -> Mapping[str, Sequence[EventHint]]:
+    """Any event wakes a pod that an extender rejected: nobody knows what extenders look at."""
+    return {**profile.event_hints(), EXTENDER: ()} if outside.extenders else profile.event_hints()
 
 
 def _evaluator(profile: Profile, cluster: Cluster, nominator: PodNominator, random: Random) -> Evaluator:

@@ -14,7 +14,6 @@ from kubesched.client.credentials import Credential, CredentialSource, FileCrede
 from kubesched.client.extender_wire import (
     FilterResult,
     MetaVictims,
-    Victims,
     binding_args,
     node_args,
     parse_binding_error,
@@ -28,6 +27,7 @@ from kubesched.client.transport import Transport
 from kubesched.clock import Clock
 from kubesched.config.model import Extender, ExtenderTLSConfig
 from kubesched.errors import ConfigurationError, ExtenderError, TransportError
+from kubesched.framework import Victims
 from kubesched.objects import Node, Pod
 
 DEFAULT_TIMEOUT: Final = timedelta(seconds=5)

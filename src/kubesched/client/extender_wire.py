@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from kubesched.framework import Victims
 from kubesched.objects import Node, Pod, encode, to_builtins
 
 T = TypeVar("T")
@@ -29,13 +30,6 @@ class MetaVictims(msgspec.Struct, frozen=True):
     """The UIDs of the pods to evict from a node, and how many budgets that breaks."""
 
     pod_uids: tuple[str, ...]
-    pdb_violations: int = 0
-
-
-class Victims(msgspec.Struct, frozen=True):
-    """The pods to evict from a node, and how many budgets that breaks."""
-
-    pods: tuple[Pod, ...]
     pdb_violations: int = 0
 
 

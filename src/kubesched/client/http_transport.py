@@ -44,6 +44,7 @@ FRAME_SIZE: Final = 1 << 20
 
 _KEPT_HEADERS: Final = ("retry-after",)
 _CONNECT_FAILED: Final = "client error (Connect)"
+_UNTRUSTED: Final = "invalid peer certificate"
 _MANUAL_LINK: Final = re.compile(r": https://docs\.rs/\S+$")
 _PEM: Final = serialization.Encoding.PEM
 
@@ -237,7 +238,10 @@ def _raise(method: str, url: str, error: PyreqwestError) -> NoReturn:
     timed_out = isinstance(error, RequestTimeoutError) and any("timed out" in cause for cause in causes)
     where = f"{method} {url.partition('?')[0]}"
     what = _MANUAL_LINK.sub("", ": ".join(causes[-2:] if not timed_out else causes[-1:]))
-    raise TransportError(f"{where}: {what}", request_sent=not not_sent, timed_out=timed_out) from error
+    untrusted = any(cause.startswith(_UNTRUSTED) for cause in causes)
+    raise TransportError(
+        f"{where}: {what}", request_sent=not not_sent, timed_out=timed_out, untrusted=untrusted
+    ) from error
 
 
 def _cause_list(error: Exception) -> list[str]:

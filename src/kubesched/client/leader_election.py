@@ -60,7 +60,9 @@ class LeaderElector:
     """Runs for leader. Callbacks are plain functions that return soon:
 
     `on_started_leading()` once, when we lead; `on_stopped_leading()` always at the end, even without having led;
-    `on_new_leader(identity)` for every leader seen, ourselves included; `on_event(message)` for the Lease's events.
+    `on_lost()` when the lease could not be renewed: at once, before the attempt to release it, since from then on
+    another one may lead; `on_new_leader(identity)` for every leader seen, ourselves included; `on_event(message)` for
+    the Lease's events.
     """
 
     def __init__(
@@ -72,6 +74,7 @@ class LeaderElector:
         *,
         on_started_leading: Callable[[], None],
         on_stopped_leading: Callable[[], None],
+        on_lost: Callable[[], None] | None = None,
         on_new_leader: Callable[[str], None] | None = None,
         on_event: Callable[[str], None] | None = None,
     ) -> None:
@@ -82,6 +85,7 @@ class LeaderElector:
         self._rng = rng
         self._on_started_leading = on_started_leading
         self._on_stopped_leading = on_stopped_leading
+        self._on_lost = on_lost
         self._on_new_leader = on_new_leader
         self._on_event = on_event
         self._observed = LeaderRecord()
@@ -112,6 +116,8 @@ class LeaderElector:
             self._on_started_leading()
             try:
                 await self._keep_renewing()
+                if self._on_lost is not None:
+                    self._on_lost()
             finally:
                 self._tell("stopped leading")
                 # Also after a lost lease, as upstream: if it still is ours, nobody has to wait for its expiry.

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from kubesched.objects import PodAffinityTerm, WeightedPodAffinityTerm
+from kubesched.objects import Affinity, PodAffinityTerm
 from kubesched.objects.selectors import Selector, compile_label_selector
 
 
@@ -69,9 +69,16 @@ def compile_term(term: PodAffinityTerm, owner_namespace: str, weight: int = 0) -
     )
 
 
-def compile_terms(terms: tuple[PodAffinityTerm, ...], owner_namespace: str) -> tuple[AffinityTerm, ...]:
-    return tuple(compile_term(term, owner_namespace) for term in terms)
-
-
-def compile_weighted(terms: tuple[WeightedPodAffinityTerm, ...], owner_namespace: str) -> tuple[AffinityTerm, ...]:
-    return tuple(compile_term(item.pod_affinity_term, owner_namespace, item.weight) for item in terms)
+def compile_terms(affinity: Affinity | None, kind: TermKind, owner_namespace: str) -> tuple[AffinityTerm, ...]:
+    """The terms of one kind. Raises InvalidObjectError for a selector that does not compile."""
+    if affinity is None:
+        return ()
+    is_anti = kind in (TermKind.REQUIRED_ANTI_AFFINITY, TermKind.PREFERRED_ANTI_AFFINITY)
+    source = affinity.pod_anti_affinity if is_anti else affinity.pod_affinity
+    if source is None:
+        return ()
+    if kind in (TermKind.REQUIRED_AFFINITY, TermKind.REQUIRED_ANTI_AFFINITY):
+        required = source.required_during_scheduling_ignored_during_execution
+        return tuple(compile_term(term, owner_namespace) for term in required)
+    preferred = source.preferred_during_scheduling_ignored_during_execution
+    return tuple(compile_term(item.pod_affinity_term, owner_namespace, item.weight) for item in preferred)

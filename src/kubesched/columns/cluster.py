@@ -101,6 +101,7 @@ class Cluster:
         nodes.nonzero_cpu[row] += sign * template.nonzero_cpu
         nodes.nonzero_memory[row] += sign * template.nonzero_memory
         nodes.pod_count[row] += sign
+        nodes.sums.step(row, sign * template.size)
         self.counts.change(slot, row, sign, terminating=info.pod.metadata.deletion_timestamp is not None)
         nodes.pod_changes.append(row)
 

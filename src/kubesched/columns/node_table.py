@@ -16,6 +16,7 @@ from kubesched.columns.images import ImageIndex
 from kubesched.columns.interning import Interner
 from kubesched.columns.journal import Journal
 from kubesched.columns.label_column import LabelColumn
+from kubesched.columns.sum_states import SumStates
 from kubesched.columns.types import Booleans, Ids, Integers, grown
 from kubesched.objects import Node, Taint
 from kubesched.objects.resource_names import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, is_scalar_resource
@@ -49,14 +50,12 @@ class NodeTable:
         self.feature_sets: Interner[frozenset[str]] = Interner()
         self.feature_set: Ids = np.zeros(self.capacity, dtype=np.int32)
         self.images = ImageIndex()
-        self._sizes: Interner[tuple[int, ...]] = Interner()
-        self._size: Ids = np.zeros(self.capacity, dtype=np.int32)
+        self.sums = SumStates(self._sums_of)
         self.node_changes: Journal[int] = Journal()
         self.pod_changes: Journal[int] = Journal()
         self.node_count = 0
         self._free_rows: list[int] = []
         self.taint_sets.id_of(())
-        self._sizes.id_of(())
         self.feature_sets.id_of(frozenset())
         for name in STANDARD:
             self.resource_id(name)
@@ -80,16 +79,10 @@ class NodeTable:
             column = self.labels[key] = LabelColumn(key, self.capacity)
         return column
 
-    def resources_of(self, row: int) -> tuple[int, ...]:
-        """What a node offers and what is taken of it, as one value: equal for nodes that are alike in that."""
-        taken = [column.item(row) for column in self.requested]
-        return (
-            self._size.item(row),
-            self.pod_count.item(row),
-            self.nonzero_cpu.item(row),
-            self.nonzero_memory.item(row),
-            *taken,
-        )
+    def _sums_of(self, row: int) -> tuple[int, ...]:
+        offered = (int(self.allowed_pods[row]), *(int(column[row]) for column in self.allocatable))
+        taken = (int(self.pod_count[row]), int(self.nonzero_cpu[row]), int(self.nonzero_memory[row]))
+        return (*offered, *taken, *(int(column[row]) for column in self.requested))
 
     def existing(self) -> Iterator[tuple[int, Node]]:
         for row, node in enumerate(self.nodes):
@@ -147,7 +140,8 @@ class NodeTable:
         self.taint_set[row] = self.feature_set[row] = 0
         for column in self.allocatable:
             column[row] = 0
-        self.allowed_pods[row] = self._size[row] = 0
+        self.allowed_pods[row] = 0
+        self.sums.node_changed(row)
         self.images.replace(row, old.status.images, ())
         self.node_changes.append(row)
 
@@ -178,8 +172,7 @@ class NodeTable:
                 self.allocatable[1][row] = quantity.value()
             elif name in STANDARD or is_scalar_resource(name):
                 self.allocatable[self.resource_id(name)][row] = quantity.value()
-        offered = (column.item(row) for column in self.allocatable)
-        self._size[row] = self._sizes.id_of((self.allowed_pods.item(row), *offered))
+        self.sums.node_changed(row)
 
     def _grow(self, capacity: int) -> None:
         self.capacity = capacity
@@ -191,7 +184,6 @@ class NodeTable:
         self.nonzero_memory = grown(self.nonzero_memory, capacity, 0)
         self.taint_set = grown(self.taint_set, capacity, 0)
         self.feature_set = grown(self.feature_set, capacity, 0)
-        self._size = grown(self._size, capacity, 0)
         self.allocatable = [grown(column, capacity, 0) for column in self.allocatable]
         self.requested = [grown(column, capacity, 0) for column in self.requested]
         for column in self.labels.values():

@@ -12,19 +12,17 @@ from collections.abc import Hashable, Mapping
 from functools import cached_property
 from typing import Final, NamedTuple
 
-import msgspec
-
 from kubesched.columns.affinity_terms import (
     AffinityTerm,
     CarriedTerm,
     TermKind,
     carried,
     compile_terms,
-    compile_weighted,
 )
 from kubesched.columns.interning import Interner
+from kubesched.columns.pod_identity import identity, same_identity
 from kubesched.errors import InvalidObjectError
-from kubesched.objects import ContainerPort, Pod, Quantity, Taint, Volume
+from kubesched.objects import ContainerPort, Pod, Taint
 from kubesched.objects.pod_resources import DEFAULT_FEATURES, ResourceFeatures, scheduled_usage
 from kubesched.objects.tolerations import tolerates_taint
 
@@ -44,9 +42,7 @@ class VolumeClaim(NamedTuple):
 class PodTemplate:
     """One distinct scheduling-relevant spec. Compare and hash by identity: `PodTemplates` interns them."""
 
-    def __init__(
-        self, exemplar: Pod, resources: Interner[str], features: ResourceFeatures, wanted_node: str = ""
-    ) -> None:
+    def __init__(self, exemplar: Pod, known: PodTemplates, wanted_node: str = "") -> None:
         self.exemplar = exemplar
         """A pod with this template. Only what the template's key covers may be read from it."""
         self.namespace = exemplar.metadata.namespace
@@ -55,12 +51,16 @@ class PodTemplate:
         self.priority = exemplar.priority
         self.wanted_node = wanted_node
         """The node that a pending pod asks for by name; empty for placed pods."""
-        usage = scheduled_usage(exemplar, features)
+        usage = scheduled_usage(exemplar, known.features)
         self.requests: Mapping[str, int] = usage.requests
         self.request_vector: tuple[tuple[int, int], ...] = tuple(
-            (resources.id_of(name), amount) for name, amount in usage.requests.items() if amount
+            (known.resources.id_of(name), amount) for name, amount in usage.requests.items() if amount
         )
         self.nonzero_cpu, self.nonzero_memory = usage.non_zero_cpu, usage.non_zero_memory
+        self.size = 1 + known.sizes.id_of((self.request_vector, self.nonzero_cpu, self.nonzero_memory))
+        """A positive number, equal for templates that take the same of a node's resources."""
+
+        self._terms: dict[TermKind, tuple[AffinityTerm, ...]] = {}
 
     def __repr__(self) -> str:
         return f"PodTemplate(like {self.exemplar.key})"
@@ -91,40 +91,28 @@ class PodTemplate:
                 claims.append(VolumeClaim(f"{self.exemplar.metadata.name}-{volume.name}", is_ephemeral=True))
         return tuple(claims)
 
-    @cached_property
+    @property
     def required_affinity(self) -> tuple[AffinityTerm, ...]:
-        affinity = self.spec.affinity and self.spec.affinity.pod_affinity
-        terms = affinity.required_during_scheduling_ignored_during_execution if affinity else ()
-        return compile_terms(terms, self.namespace)
+        return self.terms(TermKind.REQUIRED_AFFINITY)
 
-    @cached_property
+    @property
     def required_anti_affinity(self) -> tuple[AffinityTerm, ...]:
-        affinity = self.spec.affinity and self.spec.affinity.pod_anti_affinity
-        terms = affinity.required_during_scheduling_ignored_during_execution if affinity else ()
-        return compile_terms(terms, self.namespace)
+        return self.terms(TermKind.REQUIRED_ANTI_AFFINITY)
 
-    @cached_property
+    @property
     def preferred_affinity(self) -> tuple[AffinityTerm, ...]:
-        affinity = self.spec.affinity and self.spec.affinity.pod_affinity
-        terms = affinity.preferred_during_scheduling_ignored_during_execution if affinity else ()
-        return compile_weighted(terms, self.namespace)
+        return self.terms(TermKind.PREFERRED_AFFINITY)
 
-    @cached_property
+    @property
     def preferred_anti_affinity(self) -> tuple[AffinityTerm, ...]:
-        affinity = self.spec.affinity and self.spec.affinity.pod_anti_affinity
-        terms = affinity.preferred_during_scheduling_ignored_during_execution if affinity else ()
-        return compile_weighted(terms, self.namespace)
+        return self.terms(TermKind.PREFERRED_ANTI_AFFINITY)
 
     def terms(self, kind: TermKind) -> tuple[AffinityTerm, ...]:
-        match kind:
-            case TermKind.REQUIRED_AFFINITY:
-                return self.required_affinity
-            case TermKind.REQUIRED_ANTI_AFFINITY:
-                return self.required_anti_affinity
-            case TermKind.PREFERRED_AFFINITY:
-                return self.preferred_affinity
-            case TermKind.PREFERRED_ANTI_AFFINITY:
-                return self.preferred_anti_affinity
+        """Raises InvalidObjectError for a selector that does not compile."""
+        terms = self._terms.get(kind)
+        if terms is None:
+            terms = self._terms[kind] = compile_terms(self.spec.affinity, kind, self.namespace)
+        return terms
 
     @cached_property
     def carried_terms(self) -> Mapping[CarriedTerm, int]:
@@ -177,8 +165,9 @@ class PodTemplates:
     """Interns templates: equal specs give the same object for as long as somebody holds it."""
 
     def __init__(self, resources: Interner[str], features: ResourceFeatures = DEFAULT_FEATURES) -> None:
-        self._resources = resources
+        self.resources = resources
         self.features = features
+        self.sizes: Interner[tuple[object, ...]] = Interner()
         self._known: weakref.WeakValueDictionary[bytes, PodTemplate] = weakref.WeakValueDictionary()
 
     def __len__(self) -> int:
@@ -186,72 +175,18 @@ class PodTemplates:
 
     def info(self, pod: Pod, *, wanted_node: str = "") -> PodInfo:
         """Raises ValueError for a pod whose spec makes no sense (a selector that does not compile, say)."""
-        key = _ENCODER.encode(_identity(pod, wanted_node))
+        key = identity(pod, wanted_node)
         template = self._known.get(key)
         if template is None:
-            template = self._known[key] = PodTemplate(pod, self._resources, self.features, wanted_node)
+            template = self._known[key] = PodTemplate(pod, self, wanted_node)
         return PodInfo(pod, template)
 
-
-def _identity(pod: Pod, wanted_node: str) -> tuple[object, ...]:
-    """Everything of a pod that a filter, a score or a count may read. What is left out must not matter to any."""
-    metadata, spec, status = pod.metadata, pod.spec, pod.status
-    volumes = [volume for volume in spec.volumes if volume != Volume(name=volume.name)]
-    owner = metadata.controller_of
-    # A claim that is made for one pod is named after it and owned by it: such pods share nothing.
-    is_unique = spec.resource_claims or any(volume.ephemeral for volume in volumes)
-    return (
-        metadata.namespace,
-        metadata.labels,
-        (metadata.name, metadata.uid, status.resource_claim_statuses) if is_unique else None,
-        (owner.api_version, owner.kind, owner.name) if owner else None,
-        wanted_node,
-        spec.node_selector,
-        spec.containers,
-        spec.init_containers,
-        spec.resources,
-        spec.overhead,
-        spec.affinity,
-        spec.tolerations,
-        spec.topology_spread_constraints,
-        volumes,
-        spec.resource_claims,
-        spec.scheduling_group,
-        spec.priority,
-        spec.preemption_policy,
-        spec.scheduler_name,
-        spec.host_network,
-        spec.host_users,
-        spec.restart_policy,
-        status.extended_resource_claim_status,
-        _resize_state(pod) if status.container_statuses or status.resources else None,
-    )
-
-
-def _resize_state(pod: Pod) -> object:
-    """The resources in the status, where they differ from the spec (a resize in place); None otherwise."""
-    spec, status = pod.spec, pod.status
-    in_spec = {c.name: c.resources.requests for c in (*spec.containers, *spec.init_containers)}
-    statuses = (*status.container_statuses, *status.init_container_statuses)
-    settled = status.resources is None and all(
-        (s.resources is None or s.resources.requests == in_spec.get(s.name))
-        and (not s.allocated_resources or s.allocated_resources == in_spec.get(s.name))
-        for s in statuses
-    )
-    if settled:
-        return None
-    pending = [c for c in status.conditions if c.type == "PodResizePending"]
-    return (statuses, status.resources, status.allocated_resources, status.resize, pending)
+    def renewed(self, known: PodInfo, pod: Pod) -> PodInfo:
+        """As `info`, for a newer version of a known pod: cheaper if nothing that matters has changed."""
+        if known.template.wanted_node or not same_identity(known.pod, pod):
+            return self.info(pod)
+        return PodInfo(pod, known.template)
 
 
 def _host_port(port: ContainerPort) -> HostPort:
     return (port.host_ip or ANY_ADDRESS, port.protocol or "TCP", port.host_port)
-
-
-def _encode_quantity(value: object) -> str:
-    if isinstance(value, Quantity):
-        return str(value)
-    raise TypeError(f"a pod's identity holds a {type(value).__name__}")
-
-
-_ENCODER: Final = msgspec.msgpack.Encoder(enc_hook=_encode_quantity, order="deterministic")

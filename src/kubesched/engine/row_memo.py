@@ -9,12 +9,9 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-import numpy as np
-
 from kubesched.columns import Integers, NodeTable
 from kubesched.engine.filter_column import FilterColumn
 from kubesched.engine.score_column import ScoreColumn
-from kubesched.engine.tracker import RowArray
 
 _MOST_REMEMBERED: Final = 1 << 15
 
@@ -31,16 +28,15 @@ class RowMemo:
     """The answers of the plugins that see sums only, for one template and a fixed set of columns."""
 
     def __init__(self, table: NodeTable, filters: list[FilterColumn], scores: list[ScoreColumn]) -> None:
-        self._table = table
-        self.columns = (*filters, *scores)
+        self._states = table.sums
         self._filters = len(filters)
         self._weights = [column.weight for column in scores]
         self._arrays: list[Integers] = [*(column.bits for column in filters), *(column.raw for column in scores)]
-        self._answers: dict[tuple[int, ...], Answer] = {}
+        self._answers: dict[int, Answer] = {}
 
     def recall(self, row: int) -> Answer | None:
         """Write what is known about a row into the columns; None if the plugins must be asked."""
-        answer = self._answers.get(self._table.resources_of(row))
+        answer = self._answers.get(self._states.of(row))
         if answer is not None:
             for array, entry in zip(self._arrays, answer.entries, strict=True):
                 array[row] = entry
@@ -54,8 +50,4 @@ class RowMemo:
             entries = tuple(int(array[row]) for array in self._arrays)
             fits = not any(entries[: self._filters])
             points = sum(w * raw for w, raw in zip(self._weights, entries[self._filters :], strict=True))
-            self._answers[self._table.resources_of(row)] = Answer(fits, points, entries)
-
-
-def as_rows(rows: list[int]) -> RowArray:
-    return np.array(rows, dtype=np.intp)
+            self._answers[self._states.of(row)] = Answer(fits, points, entries)

@@ -14,21 +14,23 @@ INFEASIBLE: Final = -1
 
 
 class BlockMaxima:
-    """The totals of all rows, with the maximum of each block of rows and how many rows of the block have it.
+    """The totals of all rows; per block of rows, the highest one and the rows that have it.
 
     Blocks are about as long as there are blocks, so that both the search for a block and the search in it are short.
     """
 
-    __slots__ = ("_maxima", "_shift", "_ties", "_totals")
+    __slots__ = ("_maxima", "_shift", "_tied", "_ties", "_totals")
 
     def __init__(self, totals: Integers) -> None:
         self._totals = totals
         self._shift = max(6, (len(totals).bit_length() + 1) // 2)
-        blocks = (len(totals) + (1 << self._shift) - 1) >> self._shift
-        self._maxima = [INFEASIBLE] * blocks
-        self._ties = [0] * len(self._maxima)
-        for block in range(len(self._maxima)):
-            self._count(block)
+        size = 1 << self._shift
+        starts = np.arange(0, len(totals), size)
+        maxima = np.maximum.reduceat(totals, starts) if len(totals) else starts
+        is_tied = totals == np.repeat(maxima, size)[: len(totals)]
+        self._maxima: list[int] = maxima.tolist()
+        self._ties: list[int] = np.add.reduceat(is_tied, starts, dtype=np.int64).tolist() if len(totals) else []
+        self._tied: list[list[int] | None] = [None] * len(self._maxima)  # listed when a block is first drawn from
 
     @property
     def totals(self) -> Integers:
@@ -42,16 +44,19 @@ class BlockMaxima:
             return
         self._totals[row] = total
         block = row >> self._shift
-        highest = self._maxima[block]
+        highest, tied = self._maxima[block], self._tied[block]
         if total > highest:
-            self._maxima[block], self._ties[block] = total, 1
+            self._maxima[block], self._ties[block], self._tied[block] = total, 1, [row]
         elif total == highest:
             self._ties[block] += 1
+            if tied is not None:
+                tied.append(row)
         elif before == highest:
-            if self._ties[block] > 1:
-                self._ties[block] -= 1
-            else:
+            self._ties[block] -= 1
+            if not self._ties[block]:
                 self._count(block)
+            elif tied is not None:
+                tied.remove(row)
 
     def best(self, random: Random) -> int:
         """A row with the highest total, each with the same probability; -1 if every row is infeasible."""
@@ -59,19 +64,23 @@ class BlockMaxima:
         if highest <= INFEASIBLE:
             return -1
         blocks = [block for block, total in enumerate(self._maxima) if total == highest]
-        chosen = random.randrange(sum(self._ties[block] for block in blocks))
+        chosen = random.randrange(sum([self._ties[block] for block in blocks]))
         for block in blocks:
             if chosen < self._ties[block]:
                 break
             chosen -= self._ties[block]
-        start = block << self._shift
-        part = self._totals[start : start + (1 << self._shift)]
-        return start + int((part == highest).nonzero()[0][chosen])
+        tied = self._tied[block]
+        if tied is None:
+            start = block << self._shift
+            part = self._totals[start : start + (1 << self._shift)]
+            tied = self._tied[block] = ((part == highest).nonzero()[0] + start).tolist()
+        return tied[chosen]
 
     def _count(self, block: int) -> None:
-        part = self._totals[block << self._shift : (block + 1) << self._shift]
+        start = block << self._shift
+        part = self._totals[start : start + (1 << self._shift)]
         highest = int(part.max())
-        self._maxima[block] = highest
+        self._maxima[block], self._tied[block] = highest, None
         self._ties[block] = int(np.count_nonzero(part == highest))
 
 

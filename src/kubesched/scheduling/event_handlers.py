@@ -131,7 +131,7 @@ class EventHandlers:
             return
         self._pods.set(new)
         if old.spec.node_name:
-            self._cache.update(self._info(new))
+            self._cache.update(self._renewed(new))
             for event in pod_events(old, new):
                 self._queue.move_all(event, old, new)
         elif new.spec.node_name:
@@ -155,7 +155,7 @@ class EventHandlers:
                 self._nomination_ended(pod)
 
     def _add_assigned(self, pod: Pod) -> None:
-        self._cache.add(self._info(pod))
+        self._cache.add(self._renewed(pod))
         self._queue.move_all(ASSIGNED_POD_ADD, None, pod)
 
     def _update_pending(self, old: Pod, new: Pod) -> None:
@@ -191,6 +191,10 @@ class EventHandlers:
             return self._cache.cluster.templates.info(pod)
         except ValueError as error:
             raise InvalidObjectError(str(error), kind="Pod", name=pod.key) from error
+
+    def _renewed(self, pod: Pod) -> PodInfo:
+        known = self._cache.get(pod.metadata.uid)
+        return self._info(pod) if known is None else self._cache.cluster.templates.renewed(known, pod)
 
     @staticmethod
     def _guarded(handle: Callable[..., None], pod: Pod, *others: Pod) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, Protocol
 
 from kubesched.engine import Fit, Ranking
@@ -19,13 +18,15 @@ EXTENDER: Final = "Extender"
 _MAX_EXTENDER_SCORE: Final = 10
 
 
-@dataclass(frozen=True, slots=True)
-class ExtenderVerdict:
-    """Names of nodes that fit, and messages for those that do not."""
+class ExtenderVerdict(Protocol):
+    """Names of nodes that fit, and messages for those that do not (and that no eviction would help)."""
 
-    fitting: Sequence[str]
-    failed: Mapping[str, str]
-    failed_unresolvable: Mapping[str, str]
+    @property
+    def fitting(self) -> Sequence[str]: ...
+    @property
+    def failed(self) -> Mapping[str, str]: ...
+    @property
+    def failed_unresolvable(self) -> Mapping[str, str]: ...
 
 
 class CyclingExtender(Extender, Protocol):

@@ -10,11 +10,11 @@ import msgspec
 import pytest
 
 from kubesched.client.extender import HTTPExtender, extender_connection
-from kubesched.client.extender_wire import Victims
 from kubesched.client.transport import JSON, Response
 from kubesched.clock import VirtualClock
 from kubesched.config.model import Extender, ExtenderManagedResource, ExtenderTLSConfig
 from kubesched.errors import ConfigurationError, ExtenderError, TransportError
+from kubesched.framework import Victims
 from kubesched.objects import Container, Node, ObjectMeta, Pod, PodSpec, Quantity, ResourceRequirements
 
 

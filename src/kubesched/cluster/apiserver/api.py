@@ -23,6 +23,7 @@ from kubesched.cluster.apiserver.options import (
 )
 from kubesched.cluster.apiserver.resource import Resource
 from kubesched.cluster.apiserver.storage import Entry, Store
+from kubesched.cluster.apiserver.verbs.applying import Applier
 from kubesched.cluster.apiserver.verbs.binding import Binder
 from kubesched.cluster.apiserver.verbs.deletion import Deleter, Deletion
 from kubesched.cluster.apiserver.verbs.eviction import Evictor
@@ -39,6 +40,8 @@ class Api:
         self.store = store
         self.clock = clock
         self.catalog = catalog
+        for resource in catalog:  # every history begins here: a version that any list gave can be watched from
+            store.bucket(resource.bucket_name, resource.read_fields)
         admission = Admission(store, catalog)
         self.reader = Reader(store)
         self.writer = Writer(store, admission, clock, rng)
@@ -46,6 +49,7 @@ class Api:
         pods, budgets = catalog.named("pods"), catalog.named("poddisruptionbudgets.policy")
         self.binder = Binder(self.writer, admission, pods)
         self.evictor = Evictor(self.reader, self.writer, self.deleter, pods, budgets)
+        self.applier = Applier(self.writer)
         self.scaler = Scaler(self.reader, self.writer)
 
     def get(self, resource: Resource, name: str, namespace: str = "") -> Json:

@@ -49,6 +49,15 @@ class Rules:
     returns_deleted: bool = False  # a deletion answers with the object instead of a Status
 
 
+@dataclass(frozen=True, slots=True)
+class SelectableField:
+    """A field that selectors can ask for: at the top (`key` empty), or under `part`."""
+
+    part: str
+    key: str = ""
+    default: str = ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
     """How a resource shows objects that another one stores: both directions of the conversion, in place."""
@@ -71,7 +80,7 @@ class Resource:
     subresources: tuple[Subresource, ...] = ()
     table: TableLayout = NAME_AND_AGE
     rules: Rules = Rules()
-    fields: Mapping[str, Callable[[Json], str]] = field(default_factory=dict)  # selectable besides metadata.*
+    fields: Mapping[str, SelectableField] = field(default_factory=dict)  # selectable besides metadata.*
     bucket: str = ""  # where objects are stored, if not under the resource's own name
     view: View | None = None
 
@@ -108,8 +117,25 @@ class Resource:
     def subresource(self, name: str) -> Subresource | None:
         return next((found for found in self.subresources if found.name == name), None)
 
+    @cached_property
+    def _fields_by_part(self) -> list[tuple[str, list[tuple[str, str, str]]]]:
+        parts: dict[str, list[tuple[str, str, str]]] = {}
+        for name, found in self.fields.items():
+            parts.setdefault(found.part, []).append((name, found.key, found.default))
+        return list(parts.items())
+
     def read_fields(self, value: Json) -> Mapping[str, str]:
         """The values that field selectors of this resource compare."""
         metadata = value["metadata"]
-        always = {"metadata.name": metadata["name"], "metadata.namespace": metadata.get("namespace", "")}
-        return always | {name: read(value) for name, read in self.fields.items()}
+        read = {"metadata.name": metadata["name"], "metadata.namespace": metadata.get("namespace", "")}
+        for part, wanted in self._fields_by_part:
+            inside = value.get(part)
+            for name, key, default in wanted:
+                found = inside.get(key) if key and inside else None if key else inside
+                if found is None:
+                    read[name] = default
+                elif found.__class__ is str:
+                    read[name] = found
+                else:
+                    read[name] = str(found).lower()  # Go's true, and numbers
+        return read

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import uvicorn
 import yaml
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from kubesched.clock import Clock, SystemClock, utc
 from kubesched.cluster.apiserver.api import Api
@@ -26,18 +26,29 @@ from kubesched.cluster.apiserver.certificates import Certificate, make_certifica
 from kubesched.cluster.apiserver.http.app import ApiServerApp
 from kubesched.cluster.apiserver.storage import SqliteJournal, Store
 from kubesched.cluster.apiserver.storage.store import DEFAULT_HISTORY
+from kubesched.cluster.apiserver.verbs.expiry import EventExpiry
 
-FIRST_REQUEST_WITHIN: Final = 60.0  # seconds until a connection must have said something
+STALLS_AT_MOST: Final = 60.0  # seconds without a byte, of a connection that has to send more
 IDLE_AT_MOST: Final = 180  # seconds between two requests of a connection
 STOP_WITHIN: Final = 3
 
 
 class _Protocol(HttpToolsProtocol):
-    """Closes a connection that never sends anything; uvicorn's own limit begins with the first answer."""
+    """Closes a connection that stalls before or within a request; uvicorn's own limit begins with an answer."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         super().connection_made(transport)
-        self.timeout_keep_alive_task = self.loop.call_later(FIRST_REQUEST_WITHIN, self.timeout_keep_alive_handler)
+        self._expect_more()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        cycle: RequestResponseCycle | None = self.cycle  # None before the first request
+        if cycle is None or cycle.response_complete or cycle.more_body:
+            self._expect_more()
+
+    def _expect_more(self) -> None:
+        self._unset_keepalive_if_required()
+        self.timeout_keep_alive_task = self.loop.call_later(STALLS_AT_MOST, self.timeout_keep_alive_handler)
 
 
 class _UvicornServer(uvicorn.Server):
@@ -88,6 +99,7 @@ class ApiServer:
         self._app: ApiServerApp | None = None
         self._server: _UvicornServer | None = None
         self._serving: asyncio.Task[None] | None = None
+        self._expiring: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
         """Listen. The first port that is free is taken when none was named."""
@@ -105,10 +117,14 @@ class ApiServer:
         self._server = _UvicornServer(self._config(self._app))
         self._serving = asyncio.create_task(self._server.serve(sockets=[listener]))
         await self._server.listening.wait()
+        expiry = EventExpiry(self.store, self._clock, self.api.catalog.named("events"))
+        self._expiring = asyncio.create_task(expiry.run())
 
     async def stop(self) -> None:
         """End watches and connections, and close the store. Idempotent."""
         if self._app is not None and self._server is not None and self._serving is not None:
+            if self._expiring is not None:
+                self._expiring.cancel()
             self._app.close_watches()
             self._server.should_exit = True
             await self._serving
@@ -156,6 +172,7 @@ class ApiServer:
             lifespan="off",
             interface="asgi3",
             log_config=None,
+            log_level="error",  # uvicorn warns about every kubectl exec, which is answered with a Status
             access_log=False,
             proxy_headers=False,
             server_header=False,
@@ -178,7 +195,7 @@ class ApiServer:
 
     def _serving_certificate(self) -> Certificate:
         hosts = sorted({self._host, "127.0.0.1", "::1", "localhost", "kubernetes.default.svc"} - {"0.0.0.0"})  # noqa: S104
-        made = make_certificate(hosts, utc(self._clock))
+        made = make_certificate(hosts, utc(SystemClock()))  # clients verify it by the real time
         certificate = self._kept("tls.crt", lambda: made.certificate)
         return Certificate(certificate, self._kept("tls.key", lambda: made.key))
 

@@ -16,10 +16,10 @@ from kubesched.objects import (
     NodeSelectorRequirement,
     NodeSelectorTerm,
 )
+from kubesched.plugins.dynamic_resources.draft import Pick
 from kubesched.plugins.dynamic_resources.places import NodePools
 from kubesched.plugins.dynamic_resources.pools import PoolDevice
 from kubesched.plugins.dynamic_resources.requests import Alternative, ClaimPlan
-from kubesched.plugins.dynamic_resources.search import Pick
 
 
 def allocation_of(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -12,37 +11,8 @@ from kubesched.objects import AllocationResult, ResourceClaim
 from kubesched.objects.node_selectors import NodeMatcher
 from kubesched.plugins.dynamic_resources.claims import PodClaims
 from kubesched.plugins.dynamic_resources.extended_resources import NodeVariant
-from kubesched.plugins.dynamic_resources.requests import Alternative, ClaimPlan
-from kubesched.plugins.dynamic_resources.search import Pick
-
-_LIST_SIZE = 8
-"""FirstAvailableDeviceRequestMaxSize: the first entry of a prioritised list is worth this much."""
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """The devices chosen for each claim on all nodes of one place; `problem` says why there are none."""
-
-    picks: tuple[tuple[Pick, ...], ...] = ()
-    choices: tuple[tuple[int, ...], ...] = ()
-    """For each request of each claim: which alternative was taken."""
-    problem: str = ""
-
-    def chosen(self, plans: Sequence[ClaimPlan]) -> list[list[Alternative]]:
-        return [
-            [request.alternatives[choice] for request, choice in zip(plan.requests, choices, strict=True)]
-            for plan, choices in zip(plans, self.choices, strict=True)
-        ]
-
-    def score(self) -> int:
-        """The earlier in its list an alternative stands, the better (computeScore)."""
-        taken = {
-            (claim, pick.alternative.request): pick.alternative.rank
-            for claim, picks in enumerate(self.picks)
-            for pick in picks
-            if pick.alternative.sub_request
-        }
-        return sum(_LIST_SIZE - rank for rank in taken.values())
+from kubesched.plugins.dynamic_resources.outcomes import Outcome, score_of_rank
+from kubesched.plugins.dynamic_resources.requests import ClaimPlan
 
 
 def score_of_allocated(claim: ResourceClaim) -> int:
@@ -50,7 +20,7 @@ def score_of_allocated(claim: ResourceClaim) -> int:
     allocation = claim.status.allocation
     references = {result.request for result in allocation.devices.results} if allocation is not None else set()
     return sum(
-        _LIST_SIZE - k
+        score_of_rank(k)
         for request in claim.spec.devices.requests
         if request.exactly is None
         for k, entry in enumerate(request.first_available)
@@ -59,12 +29,22 @@ def score_of_allocated(claim: ResourceClaim) -> int:
 
 
 @dataclass(frozen=True, slots=True)
+class Wanted:
+    """What has to be allocated on nodes that lack the same extended resources."""
+
+    plans: tuple[ClaimPlan, ...]
+    key: bytes
+    """Equal for plans that want the same."""
+    variant: NodeVariant | None = None
+    """The special claim as these nodes need it."""
+
+
+@dataclass(frozen=True, slots=True)
 class NodeResult:
-    """The outcome for a set of nodes, with the special claim as these nodes need it."""
+    """What was found for a set of nodes."""
 
     outcome: Outcome
-    plans: tuple[ClaimPlan, ...]
-    variant: NodeVariant | None = None
+    wanted: Wanted
 
 
 @dataclass(slots=True)
@@ -78,7 +58,7 @@ class Attempt:
     """Extended resources that the pod requests, where a special claim may be needed for them."""
     searches: bool = False
     """Whether some claim has to be allocated."""
-    plans: dict[int, tuple[tuple[ClaimPlan, ...], bytes, NodeVariant | None]] = field(default_factory=dict)
+    wanted: dict[int, Wanted] = field(default_factory=dict)
     """By the extended resources that devices must provide (a bit set): what to search for."""
     unavailable: set[int] = field(default_factory=set)
     """Allocated claims that cannot be used from some node: PostFilter may free one."""

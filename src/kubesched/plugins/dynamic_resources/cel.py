@@ -17,7 +17,15 @@ from cel_expr_python.ext import ext_bindings, ext_optional, ext_strings
 
 from kubesched.errors import InvalidObjectError
 from kubesched.objects import DeviceAttribute, DeviceCapacity
+from kubesched.plugins.dynamic_resources.cel_messages import (
+    MISSING_KEY,
+    compile_problem,
+    not_a_bool,
+    result_type_problem,
+    run_time_problem,
+)
 from kubesched.plugins.dynamic_resources.selector_values import (
+    FUNCTIONS,
     QUANTITY,
     declarations,
     implementations,
@@ -40,14 +48,8 @@ _VARIABLES: Final = {
 }
 # The library writes the unknown type as ERROR.
 _ACCEPTED_RESULTS: Final = ("BOOL", "ERROR", "DYN")
-_MISSING_KEY: Final = re.compile(r'NOT_FOUND: Key not found in map : "?(?P<key>.*?)"?', re.DOTALL)
-_NO_OVERLOAD: Final = re.compile(r"UNKNOWN: No matching overloads found : (?P<call>.*)", re.DOTALL)
-_MEMBER_CALL: Final = re.compile(r"\((?P<target>[^)]*)\)\.(?P<name>\w+)\((?P<rest>.*)\)")
-_STATUS_PREFIX: Final = re.compile(r"[A-Z_]+: ")
-_NO_SUCH_FIELD: Final = re.compile(
-    r"(?P<where>ERROR: <input>:(?P<line>\d+):(?P<column>\d+): )"
-    r"expression of type 'kubernetes.DRADevice' cannot be the operand of a select operation"
-)
+# has(device.driver) is always true. The type checker would need `device` to be a message to know that.
+_CERTAIN: Final = re.compile(r"\bhas\(\s*device\.(?:driver|attributes|capacity|allowMultipleAllocations)\s*\)")
 
 
 class DeviceFacts:
@@ -84,6 +86,7 @@ class Selector:
     __slots__ = ("_program", "problem")
 
     def __init__(self, expression: str) -> None:
+        expression = _CERTAIN.sub(lambda match: "true".ljust(len(match[0])), expression)
         self.problem = _type_problem(expression)
         self._program = None if self.problem else _running().compile(expression, disable_check=True)
 
@@ -104,14 +107,14 @@ class Selector:
             value = result.value()
             if result.type() != cel.Type.ERROR:
                 break
-            missing = _MISSING_KEY.fullmatch(value)
+            missing = MISSING_KEY.fullmatch(value)
             if missing is None or (missing["key"] in attributes and missing["key"] in capacity):
-                raise InvalidObjectError(_run_time_problem(value))
+                raise InvalidObjectError(run_time_problem(value, FUNCTIONS))
             # A domain without any value is an empty map there, not a mistake (newStringInterfaceMapWithDefault).
             attributes = {missing["key"]: {}, **attributes}
             capacity = {missing["key"]: {}, **capacity}
         if not isinstance(value, bool):
-            raise InvalidObjectError(_not_a_bool(value))
+            raise InvalidObjectError(not_a_bool(value))
         return value
 
 
@@ -155,43 +158,5 @@ def _type_problem(expression: str) -> str:
     try:
         result = _checking().compile(expression).return_type().name()
     except RuntimeError as error:
-        text = str(error).removeprefix("INVALID_ARGUMENT: ").removesuffix(" [INVALID_ARGUMENT]")
-        return f"compilation failed: {_NO_SUCH_FIELD.sub(lambda m: _undefined_field(m, expression), text)}"
-    if result in _ACCEPTED_RESULTS:
-        return ""
-    return f"must evaluate to bool or the unknown type, not {_type_name(result)}"
-
-
-def _undefined_field(match: re.Match[str], expression: str) -> str:
-    line = expression.split("\n")[int(match["line"]) - 1]
-    field = re.match(r"\.\s*(\w+)", line[int(match["column"]) - 1 :])
-    return f"{match['where']}undefined field '{field[1] if field else ''}'"
-
-
-def _type_name(name: str) -> str:
-    """`MAP<STRING, ERROR>` as cel-go writes it: `map(string, any)`."""
-    words = re.sub(r"\b[A-Z]+\b", lambda m: "any" if m[0] == "ERROR" else m[0].lower(), name)
-    return words.replace("<", "(").replace(">", ")")
-
-
-def _run_time_problem(message: str) -> str:
-    if missing := _MISSING_KEY.fullmatch(message):
-        return f"no such key: {missing['key']}"
-    if unknown := _NO_OVERLOAD.fullmatch(message):
-        member = _MEMBER_CALL.fullmatch(unknown["call"])
-        if member is None:
-            return "no such overload"
-        types = ", ".join(filter(None, (member["target"], member["rest"])))
-        return f"no such overload: {member['name']}({types.replace('int64', 'int')})"
-    return _STATUS_PREFIX.sub("", message, count=1)
-
-
-def _not_a_bool(value: object) -> str:
-    if isinstance(value, str):
-        return (
-            "CEL result of type string could not be converted to bool: "
-            "unsupported native conversion from string to 'bool'"
-        )
-    if isinstance(value, int):
-        return "CEL result of type int could not be converted to bool: unsupported type conversion from 'int' to bool"
-    return f"CEL result of type {type(value).__name__} could not be converted to bool"
+        return f"compilation failed: {compile_problem(str(error), expression)}"
+    return "" if result in _ACCEPTED_RESULTS else result_type_problem(result)

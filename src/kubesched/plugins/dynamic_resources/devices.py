@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Final
 
 from kubesched.columns import Cluster
 from kubesched.framework import ObjectStores
-from kubesched.objects import DeviceClass, ResourceClaim, ResourceSlice, encode
-from kubesched.plugins.dynamic_resources.attempt import Outcome
+from kubesched.objects import DeviceClass, ResourceClaim, ResourceSlice
 from kubesched.plugins.dynamic_resources.extended_resources import BackingClasses
 from kubesched.plugins.dynamic_resources.features import DeviceFeatures
 from kubesched.plugins.dynamic_resources.inventory import Inventory
 from kubesched.plugins.dynamic_resources.ledger import Ledger
+from kubesched.plugins.dynamic_resources.outcomes import CANNOT_ALLOCATE, INVALID_POOLS, KeptOutcomes, Outcome
 from kubesched.plugins.dynamic_resources.places import Places
 from kubesched.plugins.dynamic_resources.requests import ClaimPlan
 from kubesched.plugins.dynamic_resources.search import Search
 from kubesched.plugins.dynamic_resources.selection import Selectors
 
-CANNOT_ALLOCATE = "cannot allocate all claims"
-INVALID_POOLS = "invalid resource pools were encountered"
-_MOST_KEPT = 1 << 16
+_MOST_KEPT: Final = 32
 
 
 class Devices:
@@ -33,31 +32,30 @@ class Devices:
         self._inventory = Inventory(objects.of(ResourceSlice), partitions=features.partitionable_devices)
         self.places = Places(cluster, self._inventory, self.ledger)
         self._selectors = Selectors()
-        self._kept: dict[object, Outcome] = {}
+        self._kept: dict[bytes, KeptOutcomes] = {}
         self._kept_for: object = None
 
     def refresh(self) -> None:
-        """Once per cycle, before `search`."""
+        """Once per cycle, before anything is searched."""
         self.places.refresh()
-        kept_for = (self.places.epoch, self.classes.version)
-        if kept_for != self._kept_for or len(self._kept) > _MOST_KEPT:
+        kept_for = (self.places.epoch, self.places.shared_epoch, self.classes.version)
+        if kept_for != self._kept_for:
             self._kept.clear()
             self._kept_for = kept_for
 
-    def search(
-        self, row: int, place: int, plans: Sequence[ClaimPlan], wanted: bytes, check_time: Callable[[], None]
-    ) -> Outcome:
-        """The devices for some claims on a node. `wanted` is `wanted_by` of these plans.
+    def kept(self, wanted: bytes) -> KeptOutcomes:
+        """What was found for claims that want this, and still holds."""
+        kept = self._kept.pop(wanted, None) or KeptOutcomes()
+        self._kept[wanted] = kept  # the most recently used one is the last
+        if len(self._kept) > _MOST_KEPT:
+            del self._kept[next(iter(self._kept))]
+        return kept
+
+    def search(self, row: int, plans: Sequence[ClaimPlan], check_time: Callable[[], None]) -> Outcome:
+        """The devices for some claims on a node.
 
         InvalidObjectError if something is wrong with a claim or class, and what `check_time` raises.
         """
-        key = (place, self.places.shared_token(row), wanted)
-        outcome = self._kept.get(key)
-        if outcome is None:
-            outcome = self._kept[key] = self._search(row, plans, check_time)
-        return outcome
-
-    def _search(self, row: int, plans: Sequence[ClaimPlan], check_time: Callable[[], None]) -> Outcome:
         node = self.places.pools(row)
         search = Search(plans, node, self._selectors, self.features, check_time)
         if not search.run():
@@ -69,8 +67,3 @@ class Devices:
                 tuple(search.choices.get((c, r), 0) for r in range(len(plan.requests))) for c, plan in enumerate(plans)
             ),
         )
-
-
-def wanted_by(plans: Sequence[ClaimPlan]) -> bytes:
-    """Equal for claims that want the same."""
-    return encode([plan.claim.spec for plan in plans])

@@ -57,7 +57,7 @@ def _age(device_class: DeviceClass) -> tuple[float, str]:
 
 def special_claim(pod: Pod, ledger: Ledger) -> ResourceClaim:
     """The claim left over from an earlier attempt, else a new one without requests: nodes differ in what they need."""
-    for claim in ledger.owned_by(pod.metadata.namespace, pod.metadata.uid):
+    for claim in ledger.owned_by(pod.metadata.uid):
         if claim.metadata.annotations.get(ANNOTATION) == "true":
             return claim
     owner = OwnerReference(api_version="v1", kind="Pod", name=pod.metadata.name, uid=pod.metadata.uid, controller=True)

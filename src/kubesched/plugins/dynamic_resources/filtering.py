@@ -6,18 +6,21 @@ from collections.abc import Callable
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 from kubesched.clock import Clock
 from kubesched.columns import Booleans, Integers, NodeView
 from kubesched.columns.node_matching import matching_selector
+from kubesched.columns.types import grown
 from kubesched.errors import InvalidObjectError
 from kubesched.framework import Reason, Status, Verdict
-from kubesched.objects import Pod
-from kubesched.plugins.dynamic_resources.attempt import Attempt, NodeResult
+from kubesched.objects import Pod, encode
+from kubesched.plugins.dynamic_resources.attempt import Attempt, NodeResult, Wanted
 from kubesched.plugins.dynamic_resources.binding_conditions import is_stuck
-from kubesched.plugins.dynamic_resources.devices import CANNOT_ALLOCATE, INVALID_POOLS, Devices, wanted_by
-from kubesched.plugins.dynamic_resources.extended_resources import NodeVariant, variant_for
-from kubesched.plugins.dynamic_resources.requests import ClaimPlan, plan_claims
+from kubesched.plugins.dynamic_resources.devices import Devices
+from kubesched.plugins.dynamic_resources.extended_resources import variant_for
+from kubesched.plugins.dynamic_resources.outcomes import CANNOT_ALLOCATE, INVALID_POOLS, UNKNOWN, KeptOutcomes
+from kubesched.plugins.dynamic_resources.requests import plan_claims
 
 _REASONS: Final = (
     Reason.unresolvable("cannot schedule extended resource claim"),
@@ -46,7 +49,6 @@ class ClaimFilter:
         self._clock = clock
         self._timeout = timeout
         self._binding_timeout = binding_timeout
-        self._variants: dict[int, NodeVariant] = {}
 
     def run(self, nodes: NodeView) -> Verdict:
         attempt = self._attempt
@@ -90,58 +92,70 @@ class ClaimFilter:
         self._devices.refresh()
         if problem := self._devices.places.problem:
             return {int(position): Status.failed(problem) for position in positions}
-        rows = nodes.row_ids()[positions]
-        places = self._devices.places.of_rows(rows)
-        shift = len(self._attempt.extended)
-        kinds, first, kind_of = np.unique(places << shift | missing[positions], return_index=True, return_inverse=True)
-        numbers = np.full(len(kinds), -1, dtype=np.int64)
-        rejecting = np.zeros(len(kinds), dtype=np.int64)
         errors: dict[int, Status] = {}
-        for k, kind in enumerate(kinds.tolist()):
-            row = int(rows[first[k]])
-            try:
-                result = self._result(row, kind >> shift, kind & ((1 << shift) - 1))
-            except TooSlow:
-                status = Status.failed(f"node {nodes.table.names[row]}: timed out trying to allocate devices")
-            except InvalidObjectError as error:
-                status = Status.failed(error.problem)
-            else:
-                rejecting[k] = _BIT_OF[result.outcome.problem] if result.outcome.problem else 0
-                if not rejecting[k]:
-                    numbers[k] = len(self._attempt.results)
-                    self._attempt.results.append(result)
-                continue
-            errors |= {int(position): status for position in positions[kind_of == k]}
-        bits[positions] = rejecting[kind_of]
-        self._remember(nodes, rows, numbers[kind_of])
+        for lacking in np.unique(missing[positions]).tolist():
+            errors |= self._search_for(lacking, nodes, positions[missing[positions] == lacking], bits)
         return errors
 
-    def _remember(self, nodes: NodeView, rows: Integers, numbers: Integers) -> None:
+    def _search_for(
+        self, lacking: int, nodes: NodeView, positions: npt.NDArray[np.intp], bits: Integers
+    ) -> dict[int, Status]:
+        """The same for nodes that lack the same extended resources."""
+        try:
+            wanted = self._wanted(lacking)
+        except InvalidObjectError as error:
+            return {int(position): Status.failed(error.problem) for position in positions}
+        kept, rows = self._devices.kept(wanted.key), nodes.row_ids()[positions]
+        places = self._devices.places.of_rows(rows)
+        failures = self._fill(kept, wanted, nodes, rows, places)
+        numbers = kept.numbers(places)
+        rejecting = [_BIT_OF[outcome.problem] if outcome.problem else 0 for outcome in kept.outcomes]
+        bits[positions] = np.array([*rejecting, 0], dtype=np.int64)[numbers]
+        self._remember(nodes, rows, numbers, kept, wanted)
+        failed = np.flatnonzero(numbers == UNKNOWN).tolist() if failures else []
+        return {int(positions[k]): failures[int(places[k])] for k in failed}
+
+    def _fill(
+        self, kept: KeptOutcomes, wanted: Wanted, nodes: NodeView, rows: Integers, places: Integers
+    ) -> dict[int, Status]:
+        """Search at places without an outcome. Those where that failed stay without one: their error is returned."""
+        failures: dict[int, Status] = {}
+        unknown = np.flatnonzero(kept.numbers(places) == UNKNOWN)
+        fresh, first = np.unique(places[unknown], return_index=True)
+        for place, k in zip(fresh.tolist(), unknown[first].tolist(), strict=True):
+            row = int(rows[k])
+            try:
+                kept.add(place, self._devices.search(row, wanted.plans, self._time_limit()))
+            except TooSlow:
+                failures[place] = Status.failed(f"node {nodes.table.names[row]}: timed out trying to allocate devices")
+            except InvalidObjectError as error:
+                failures[place] = Status.failed(error.problem)
+        return failures
+
+    def _remember(self, nodes: NodeView, rows: Integers, numbers: Integers, kept: KeptOutcomes, wanted: Wanted) -> None:
+        """Note for what follows the filter what was found for each node that fits."""
         attempt = self._attempt
         if len(attempt.result_of_row) < len(nodes.table):
-            known = attempt.result_of_row
-            attempt.result_of_row = np.full(len(nodes.table), -1, dtype=np.int64)
-            attempt.result_of_row[: len(known)] = known
-        attempt.result_of_row[rows] = numbers
+            attempt.result_of_row = grown(attempt.result_of_row, len(nodes.table), UNKNOWN)
+        base = len(attempt.results)
+        attempt.results += [NodeResult(outcome, wanted) for outcome in kept.outcomes]
+        fitting = [base + k if not outcome.problem else UNKNOWN for k, outcome in enumerate(kept.outcomes)]
+        attempt.result_of_row[rows] = np.array([*fitting, UNKNOWN], dtype=np.int64)[numbers]
 
-    def _result(self, row: int, place: int, missing: int) -> NodeResult:
-        plans, wanted, variant = self._plans(missing)
-        outcome = self._devices.search(row, place, plans, wanted, self._time_limit())
-        return NodeResult(outcome, plans, variant)
-
-    def _plans(self, missing: int) -> tuple[tuple[ClaimPlan, ...], bytes, NodeVariant | None]:
+    def _wanted(self, lacking: int) -> Wanted:
         """What to search for on nodes that lack these extended resources."""
         attempt = self._attempt
-        known = attempt.plans.get(missing)
+        known = attempt.wanted.get(lacking)
         if known is None:
             special, variant = attempt.claims.special, None
             claims = [claim for _, claim in attempt.claims.to_allocate()]
             if special is not None and special.status.allocation is None:
-                resources = [name for k, (name, _) in enumerate(attempt.extended) if missing >> k & 1]
+                resources = [name for k, (name, _) in enumerate(attempt.extended) if lacking >> k & 1]
                 variant = variant_for(self._pod, special, resources, self._devices.backing)
                 claims[-1] = variant.claim
             plans = plan_claims(claims, self._devices.classes, self._devices.features)
-            known = attempt.plans[missing] = (plans, wanted_by(plans), variant)
+            key = encode([claim.spec for claim in claims])
+            known = attempt.wanted[lacking] = Wanted(plans, key, variant)
         return known
 
     def _time_limit(self) -> Callable[[], None]:

@@ -46,6 +46,7 @@ class Ledger:
         self._counted: dict[str, AllocationResult] = {}
         self._usage: dict[PoolId, PoolUsage] = {}
         self._touched: set[PoolId] = set()
+        self._by_owner: dict[str, dict[str, ResourceClaim]] = {}
         claims.subscribe(self._changed)
 
     # ---- claims --------------------------------------------------------------------------------------------------
@@ -54,13 +55,9 @@ class Ledger:
         """The latest known version of a claim."""
         return self._assumed.get(f"{namespace}/{name}") or self._claims.get(name, namespace)
 
-    def owned_by(self, namespace: str, owner_uid: str) -> list[ResourceClaim]:
-        """The claims in a namespace that an object manages."""
-        return [
-            self._assumed.get(claim.metadata.key, claim)
-            for claim in self._claims.in_namespace(namespace)
-            if any(owner.uid == owner_uid and owner.controller for owner in claim.metadata.owner_references)
-        ]
+    def owned_by(self, owner_uid: str) -> list[ResourceClaim]:
+        """The claims that an object manages."""
+        return [self._assumed.get(key, claim) for key, claim in self._by_owner.get(owner_uid, {}).items()]
 
     def assume(self, claim: ResourceClaim) -> bool:
         """Take over a claim that was just written. False if the informer does not know it (yet), or knows better."""
@@ -109,6 +106,7 @@ class Ledger:
     def _changed(self, old: ResourceClaim | None, new: ResourceClaim | None) -> None:
         claim = new or old
         assert claim is not None
+        self._index(old, new)
         assumed = self._assumed.get(claim.metadata.key)
         if assumed is not None:
             if new is not None and new.metadata.uid == assumed.metadata.uid and _version(new) < _version(assumed):
@@ -118,6 +116,15 @@ class Ledger:
             self._recount(old.metadata.uid, None)
         if new is not None:
             self._recount(new.metadata.uid, new)
+
+    def _index(self, old: ResourceClaim | None, new: ResourceClaim | None) -> None:
+        if old is not None and (owner := old.metadata.controller_of) is not None:
+            owned = self._by_owner.get(owner.uid, {})
+            owned.pop(old.metadata.key, None)
+            if not owned:
+                self._by_owner.pop(owner.uid, None)
+        if new is not None and (owner := new.metadata.controller_of) is not None:
+            self._by_owner.setdefault(owner.uid, {})[new.metadata.key] = new
 
     def _recount(self, uid: str, claim: ResourceClaim | None) -> None:
         """Each claim counts once: by its own allocation, else by the pending one."""

@@ -31,8 +31,6 @@ class Group:
     relevant: list[RelevantSlice]
     pools: list[Pool]
     pool_ids: frozenset[PoolId]
-    token: tuple[PoolState, ...] = ()
-    """What is taken of the shared pools."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +58,8 @@ class Places:
         self._node_position = -1
         self.epoch = 0
         """Changes whenever places were numbered anew."""
+        self.shared_epoch = 0
+        """Changes whenever a device that several nodes share was taken or given back: their places do not tell that."""
         self.problem = ""
         """Why no node can be looked at; empty normally."""
 
@@ -76,18 +76,14 @@ class Places:
         elif stale:
             self._regroup(np.array(sorted(stale), dtype=np.intp))
         for row in own_pools_touched if stale is not None else ():
-            self._settle(row)
-        if touched or stale is None:
-            for group in self._group_list:
-                group.token = tuple(self._state(pool) for pool in group.pools)
+            if self._group[row] != _NOWHERE:  # a row without a node (yet) has no place
+                self._settle(row)
+        if any(not group.pool_ids.isdisjoint(touched) for group in self._group_list):
+            self.shared_epoch += 1
 
     def of_rows(self, rows: Integers | slice) -> Integers:
         """The place of each row."""
         return self._place[rows]
-
-    def shared_token(self, row: int) -> object:
-        """What is taken of the devices that this node shares with others; its place does not tell that."""
-        return self._group_list[int(self._group[row])].token
 
     def pools(self, row: int) -> NodePools:
         own = self._own.get(row, [])
@@ -135,8 +131,7 @@ class Places:
     def _new_group(self, reached: Iterable[Reachability]) -> Group:
         relevant = relevant_slices(reached)
         pools = sorted(self._inventory.shared_pools(relevant), key=lambda pool: pool.sort_key)
-        token = tuple(self._state(pool) for pool in pools)
-        group = Group(len(self._group_list), relevant, pools, frozenset(pool.id for pool in pools), token)
+        group = Group(len(self._group_list), relevant, pools, frozenset(pool.id for pool in pools))
         self._group_list.append(group)
         return group
 

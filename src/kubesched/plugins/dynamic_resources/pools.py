@@ -98,14 +98,15 @@ class Pool:
     elsewhere: tuple[PoolDevice, ...] = ()
     """Devices of the pool that this node cannot use; they may consume its counters."""
     counters: CounterAmounts | None = None
+    needs_preparation: bool = False
+    """Whether some device in its slices must get ready before a pod that has it is bound."""
     is_incomplete: bool = False
     is_invalid: bool = False
 
     @cached_property
     def sort_key(self) -> tuple[bool, str, str]:
-        """Pools are tried by name; those whose devices must be prepared before the binding come last."""
-        waits = any(device.kind.device.binding_conditions for device in self.devices)
-        return (waits, *self.id)
+        """Pools are tried by name, those that need preparation last."""
+        return (self.needs_preparation, *self.id)
 
     @cached_property
     def shape(self) -> tuple[object, ...]:
@@ -181,8 +182,9 @@ def build_pool(
     if len(names) != len(set(names)):
         return Pool(pool_id, is_invalid=True)
     devices, elsewhere = _devices(offering, kinds)
+    prepares = any(device.binding_conditions for entry in offering for device in entry.offer.spec.devices)
     if not partitions:
-        return Pool(pool_id, devices)
+        return Pool(pool_id, devices, needs_preparation=prepares)
     counters = _counters(set_ for entry in current for set_ in entry.offer.spec.shared_counters)
     seen = {entry.offer.metadata.name for entry in current}
     others = [offer for offer in whole if offer.metadata.name not in seen]
@@ -194,7 +196,7 @@ def build_pool(
         for device in offer.spec.devices
         if device.consumes_counters
     )
-    return Pool(pool_id, devices, elsewhere, counters)
+    return Pool(pool_id, devices, elsewhere, counters, needs_preparation=prepares)
 
 
 def _devices(

@@ -57,7 +57,7 @@ class PreBinding:
             await self._tell_pod(attempt, pod, claim)
 
     async def _create(self, attempt: Attempt, node_name: str) -> ResourceClaim:
-        variant = attempt.node_result.variant if attempt.node_result is not None else None
+        variant = attempt.node_result.wanted.variant if attempt.node_result is not None else None
         if variant is None:
             raise InvalidObjectError(f"extended resource claim not found for node {node_name}")
         return await self._writer.create(variant.claim)
@@ -73,7 +73,7 @@ class PreBinding:
             await self._handle.clock.sleep(_SPECIAL_CLAIM_POLL_SECONDS)
 
     async def _tell_pod(self, attempt: Attempt, pod: Pod, claim: ResourceClaim) -> None:
-        variant = attempt.node_result.variant if attempt.node_result is not None else None
+        variant = attempt.node_result.wanted.variant if attempt.node_result is not None else None
         if variant is None or not variant.mappings:
             raise InvalidObjectError(
                 f"nil or empty request mappings, no update of pod {pod.key} ExtendedResourceClaimStatus"

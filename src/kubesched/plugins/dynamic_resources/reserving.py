@@ -35,7 +35,8 @@ def reserve(attempt: Attempt, node_name: str, handle: Handle, devices: Devices) 
         needs_devices = any(k < attempt.claims.own for k, _ in waiting)
         return Status.failed("claim allocation not found for node") if needs_devices else SUCCESS
     pools = devices.places.pools(row)
-    parts = zip(waiting, result.plans, result.outcome.picks, result.outcome.chosen(result.plans), strict=True)
+    plans, outcome = result.wanted.plans, result.outcome
+    parts = zip(waiting, plans, outcome.picks, outcome.chosen(plans), strict=True)
     for (k, _), plan, picks, chosen in parts:
         try:
             allocation = allocation_of(plan, picks, chosen, pools, node_name, lambda: _new_uid(handle))

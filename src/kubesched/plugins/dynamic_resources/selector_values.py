@@ -18,6 +18,7 @@ from kubesched.plugins.dynamic_resources.semantic_version import SemanticVersion
 _QUANTITY: Final = b"q"
 _VERSION: Final = b"v"
 _NANOS_PER_UNIT: Final = 10**9
+_TYPE_NAMES: Final = {_QUANTITY: "kubernetes.Quantity", _VERSION: "kubernetes.Semver"}
 _INT64: Final = range(-(1 << 63), 1 << 63)
 
 QUANTITY: Final = cel.Type.AbstractType("kubernetes.Quantity")
@@ -55,9 +56,10 @@ def _version(value: bytes) -> SemanticVersion:
     return SemanticVersion.parse(value[1:].decode())
 
 
-def _compare(left: bytes, right: bytes) -> int:
+def _compare(left: bytes, right: bytes, function: str = "compareTo") -> int:
     if left[:1] != right[:1]:
-        raise ValueError("no such overload")
+        types = ", ".join(_TYPE_NAMES[bytes(value[:1])] for value in (left, right))
+        raise ValueError(f"no such overload: {function}({types})")
     a: Any = _decoded(left)
     b: Any = _decoded(right)
     return int(a > b) - int(a < b)
@@ -117,11 +119,11 @@ _GLOBAL: Final[dict[str, tuple[Callable[..., Any], list[Signature]]]] = {
 }
 _MEMBERS: Final[dict[str, tuple[Callable[..., Any], list[Signature]]]] = {
     "isGreaterThan": (
-        lambda a, b: _compare(a, b) > 0,
+        lambda a, b: _compare(a, b, "isGreaterThan") > 0,
         [(_BOOL, QUANTITY, QUANTITY), (_BOOL, VERSION, VERSION)],
     ),
     "isLessThan": (
-        lambda a, b: _compare(a, b) < 0,
+        lambda a, b: _compare(a, b, "isLessThan") < 0,
         [(_BOOL, QUANTITY, QUANTITY), (_BOOL, VERSION, VERSION)],
     ),
     "compareTo": (_compare, [(_INT, QUANTITY, QUANTITY), (_INT, VERSION, VERSION)]),
@@ -135,19 +137,34 @@ _MEMBERS: Final[dict[str, tuple[Callable[..., Any], list[Signature]]]] = {
     "patch": (lambda a: _version(a).patch, [(_INT, VERSION)]),
 }
 
+FUNCTIONS: Final = frozenset((*_GLOBAL, *_MEMBERS))
+_SCALARS: Final = (_STRING, _INT, _BOOL, _BYTES)
+
+
+def _includes(attribute: Any, value: Any) -> bool:
+    """An attribute with one value includes just that."""
+    return type(attribute) is type(value) and bool(attribute == value)
+
 
 def declarations() -> list[Any]:
     """The functions with their real types, for the type checker."""
-    return [_declared(name, *entry, False, list) for name, entry in _GLOBAL.items()] + [
-        _declared(name, *entry, True, list) for name, entry in _MEMBERS.items()
-    ]
+    includes = _declared("includes", _includes, [(_BOOL, _DYN, _DYN)], True, list)
+    return (
+        [includes]
+        + [_declared(name, *entry, False, list) for name, entry in _GLOBAL.items()]
+        + [_declared(name, *entry, True, list) for name, entry in _MEMBERS.items()]
+    )
 
 
 def implementations() -> list[Any]:
     """The functions with the types that values have at run time."""
-    return [_declared(name, *entry, False, _at_run_time) for name, entry in _GLOBAL.items()] + [
-        _declared(name, *entry, True, _at_run_time) for name, entry in _MEMBERS.items()
-    ]
+    pairs: list[Signature] = [(_BOOL, a, b) for a in _SCALARS for b in _SCALARS]
+    includes = _declared("includes", _includes, pairs, True, list)
+    return (
+        [includes]
+        + [_declared(name, *entry, False, _at_run_time) for name, entry in _GLOBAL.items()]
+        + [_declared(name, *entry, True, _at_run_time) for name, entry in _MEMBERS.items()]
+    )
 
 
 def _at_run_time(signatures: list[Signature]) -> list[Signature]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from kubesched.columns import AffinityTerm, PodInfo
-from kubesched.columns.affinity_terms import compile_terms
+from kubesched.columns.affinity_terms import TermKind, compile_terms
 from kubesched.framework import Action, ClusterEvent, EventHint, Hint, Resource
 from kubesched.objects import Node, Pod
 
@@ -61,9 +61,7 @@ def _all_match(terms: tuple[AffinityTerm, ...], pod: Pod) -> bool:
 
 
 def _anti_affinity_of(pod: Pod) -> tuple[AffinityTerm, ...]:
-    affinity = pod.spec.affinity and pod.spec.affinity.pod_anti_affinity
-    terms = affinity.required_during_scheduling_ignored_during_execution if affinity else ()
-    return compile_terms(terms, pod.metadata.namespace)
+    return compile_terms(pod.spec.affinity, TermKind.REQUIRED_ANTI_AFFINITY, pod.metadata.namespace)
 
 
 def _queue_if(helps: bool) -> Hint:

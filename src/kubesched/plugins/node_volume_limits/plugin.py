@@ -142,7 +142,7 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin):
         for failure in wanted.failures:
             where = nodes.exists
             if failure.needs_csi_node:
-                where &= self._csi_nodes.exists[nodes.rows]
+                where = where & self._csi_nodes.exists[nodes.rows]
             if where.any():
                 return _failing_at(where, failure.status, nodes)
         return Verdict.fits(nodes)

@@ -21,6 +21,8 @@ class DefaultSelectors:
         self._stateful_sets = objects.of(StatefulSet)
         self._service_labels: WeakKeyDictionary[PodTemplate, dict[str, str]] = WeakKeyDictionary()
         self._services_version = -1
+        self._versions: tuple[int, ...] = ()
+        self._current: WeakKeyDictionary[PodTemplate, Selector] = WeakKeyDictionary()
         self._merged: WeakKeyDictionary[PodTemplate, tuple[object, Selector]] = WeakKeyDictionary()
 
     def of(self, pod: PodTemplate) -> Selector:
@@ -28,6 +30,21 @@ class DefaultSelectors:
 
         Cheap while neither the services nor the pod's controller have changed.
         """
+        versions = (
+            self._services.version,
+            self._replication_controllers.version,
+            self._replica_sets.version,
+            self._stateful_sets.version,
+        )
+        if versions != self._versions:
+            self._current.clear()
+            self._versions = versions
+        selector = self._current.get(pod)
+        if selector is None:
+            selector = self._current[pod] = self._look(pod)
+        return selector
+
+    def _look(self, pod: PodTemplate) -> Selector:
         if self._services.version != self._services_version:
             self._service_labels.clear()
             self._merged.clear()

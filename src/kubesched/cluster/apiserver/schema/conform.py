@@ -12,6 +12,7 @@ from kubesched.objects.quantity import Quantity
 
 _INDEX: Final = re.compile(r"\[\d+\]")
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)", re.ASCII)
+_ZERO: Final[dict[Shape, Any]] = {Shape.INT32: 0, Shape.INT64: 0, Shape.NUMBER: 0, Shape.BOOLEAN: False}
 _GO_NAMES: Final[dict[Shape, str]] = {
     Shape.STRING: "string",
     Shape.BYTES: "[]uint8",
@@ -88,7 +89,9 @@ def _conform_list(wanted: FieldType, owner: Struct, value: list[Any], path: str,
     item_type = wanted.item
     assert item_type is not None
     for index, item in enumerate(value):
-        if item is not None:
+        if item is None:
+            value[index] = {} if item_type.shape is Shape.STRUCT else _ZERO.get(item_type.shape, "")  # as in Go
+        else:
             _conform_field(item_type, owner, item, f"{path}[{index}]", found)
 
 

@@ -79,10 +79,12 @@ def struct(name: str) -> Struct:
     return Struct(name, fields, atomic="" in rows)
 
 
-def zero_values(kind: Struct) -> dict[str, int | bool]:
+@functools.cache
+def zero_values(name: str) -> dict[str, int | bool]:
     """The numbers and flags that Go always writes: required fields without a pointer."""
     zero: dict[Shape, int | bool] = {Shape.INT32: 0, Shape.INT64: 0, Shape.BOOLEAN: False}
-    return {name: zero[item.shape] for name, item in kind.fields.items() if item.required and item.shape in zero}
+    fields = struct(name).fields.items()
+    return {key: zero[item.shape] for key, item in fields if item.required and item.shape in zero}
 
 
 @functools.cache

@@ -1,0 +1,45 @@
+"""Events of all profiles: each is reported in the name of the scheduler that the pod chose."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from random import Random
+
+from kubesched.client.recorder import EventRecorder
+from kubesched.client.rest import RestClient
+from kubesched.clock import Clock
+from kubesched.objects import ObjectReference, Pod
+
+
+class ProfileRecorders:
+    """The framework's `EventRecorder` for a scheduler with several names. `first` is that of the first profile."""
+
+    def __init__(
+        self, rest: RestClient, clock: Clock, random: Random, *, scheduler_names: Iterable[str], hostname: str
+    ) -> None:
+        self._recorders = {
+            name: EventRecorder(rest, clock, random, reporting_controller=name, hostname=hostname)
+            for name in scheduler_names
+        }
+        self._first = next(iter(self._recorders.values()))
+
+    def event(
+        self, regarding: Pod, event_type: str, reason: str, action: str, note: str, *, related: Pod | None = None
+    ) -> None:
+        """Who reports is the scheduler of the pod in question: of a preemptor (`related`), not of its victim."""
+        scheduler_name = (related or regarding).spec.scheduler_name
+        recorder = self._recorders.get(scheduler_name, self._first)
+        recorder.event(regarding, event_type, reason, action, note, related=related)
+
+    def election_event(self, lease: ObjectReference, note: str) -> None:
+        """What happened to our leadership, as client-go's resource lock tells it."""
+        self._first.event(lease, "Normal", "LeaderElection", "LeaderElection", note)
+
+    def start(self) -> None:
+        for recorder in self._recorders.values():
+            recorder.start()
+
+    async def stop(self, *, grace: float) -> None:
+        """Give the events under way `grace` seconds to be written."""
+        await asyncio.gather(*(recorder.stop(grace=grace) for recorder in self._recorders.values()))

@@ -1,0 +1,62 @@
+"""Leader election of the process: which Lease, which timing, and who is told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+
+from kubesched.assembly.profile_recorders import ProfileRecorders
+from kubesched.assembly.run_clients import Clients
+from kubesched.client.leader_election import ElectionTiming, LeaderElector, default_identity
+from kubesched.client.lease_lock import LeaseLock
+from kubesched.clock import Clock
+from kubesched.config.model import LeaderElectionConfiguration
+from kubesched.telemetry.component_metrics import LeaderElectionMetrics
+from kubesched.telemetry.logging import log
+
+
+def make_elector(
+    config: LeaderElectionConfiguration,
+    clients: Clients,
+    clock: Clock,
+    random: Random,
+    *,
+    hostname: str,
+    recorders: ProfileRecorders,
+    metrics: LeaderElectionMetrics,
+    on_started_leading: Callable[[], None],
+    on_lost: Callable[[], None],
+) -> LeaderElector:
+    """Raises ConfigurationError for a timing with which two could lead at once."""
+    timing = ElectionTiming(
+        lease_duration=config.lease_duration.total_seconds(),
+        renew_deadline=config.renew_deadline.total_seconds(),
+        retry_period=config.retry_period.total_seconds(),
+    )
+    lock = LeaseLock(
+        clients.client(time_limit=timing.renew_deadline / 2),  # as NewFromKubeconfig: one request may be tried twice
+        namespace=config.resource_namespace,
+        name=config.resource_name,
+        identity=default_identity(hostname, random),
+    )
+    status = metrics.master_status.labels(config.resource_name)
+
+    def started() -> None:
+        status.set(1.0)
+        on_started_leading()
+
+    def seen(identity: str) -> None:
+        if identity and identity != lock.identity:
+            log.info("New leader elected", identity=identity)
+
+    return LeaderElector(
+        lock,
+        timing,
+        clock,
+        random,
+        on_started_leading=started,
+        on_stopped_leading=lambda: status.set(0.0),
+        on_lost=on_lost,
+        on_new_leader=seen,
+        on_event=lambda note: recorders.election_event(lock.reference(), note),
+    )

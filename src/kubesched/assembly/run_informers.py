@@ -1,0 +1,193 @@
+"""What the scheduler watches, and how it reaches the event handlers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from random import Random
+from typing import Any, Final, NamedTuple
+
+from kubesched.client.backoff import Backoff
+from kubesched.client.informer import NON_TERMINAL_PODS, InformerFactory
+from kubesched.client.rest import RestClient, collection_path
+from kubesched.clock import Clock
+from kubesched.config import FeatureGates
+from kubesched.errors import ApiStatusError, ClientError, ConfigurationError, TransportError
+from kubesched.framework import Action, ClusterEvent, Resource
+from kubesched.objects import (
+    KIND_OF,
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    DeviceClass,
+    Namespace,
+    Node,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    Pod,
+    PodDisruptionBudget,
+    PodGroup,
+    ReplicaSet,
+    ReplicationController,
+    ResourceClaim,
+    ResourceSlice,
+    Service,
+    StatefulSet,
+    StorageClass,
+    VolumeAttachment,
+)
+from kubesched.scheduling.event_handlers import EVENT_RESOURCES, EventHandlers
+from kubesched.telemetry.instruments import Histogram, HistogramSeries
+from kubesched.telemetry.logging import log
+
+ALWAYS_WATCHED: Final[tuple[type, ...]] = (
+    *(Node, Pod, Namespace, Service, ReplicationController, ReplicaSet, StatefulSet, PodDisruptionBudget),
+    *(PersistentVolume, PersistentVolumeClaim, StorageClass),
+    *(CSINode, CSIDriver, CSIStorageCapacity, VolumeAttachment),
+    *(ResourceSlice, DeviceClass, ResourceClaim),
+)
+
+FIRST_DELAY: Final = 0.5
+LONGEST_DELAY: Final = 5.0
+
+
+def watched_kinds(gates: FeatureGates) -> tuple[type, ...]:
+    """The kinds that scheduling reads."""
+    return (*ALWAYS_WATCHED, PodGroup) if gates.enabled("GenericWorkload") else ALWAYS_WATCHED
+
+
+class AccessCheck:
+    """Finds out before the start what would otherwise fail for ever: kube-scheduler just repeats the error."""
+
+    def __init__(self, rest: RestClient, kinds: Sequence[type]) -> None:
+        self._rest = rest
+        self._kinds = kinds
+
+    async def served_kinds(self) -> list[type]:
+        """The kinds that the server has and lets us list.
+
+        ConfigurationError for what only a person can mend (credentials, permissions, a foreign certificate);
+        ClientError where another try may help.
+        """
+        await self._is_served(Pod)
+        answers = await asyncio.gather(*map(self._is_served, self._kinds), return_exceptions=True)
+        problems: list[str] = []
+        for answer in answers:
+            if isinstance(answer, ConfigurationError):
+                problems += answer.problems
+            elif isinstance(answer, BaseException):
+                raise answer
+        if problems:
+            raise ConfigurationError(problems)
+        return [kind for kind, served in zip(self._kinds, answers, strict=True) if served]
+
+    async def served_kinds_when_up(self, clock: Clock, random: Random) -> list[type]:
+        """As `served_kinds`, trying again for as long as the server is away."""
+        backoff = Backoff(clock, random, initial=FIRST_DELAY, cap=LONGEST_DELAY)
+        while True:
+            try:
+                return await self.served_kinds()
+            except ClientError as error:
+                log.error("Waiting for the API server", error)
+            await clock.sleep(backoff.next_delay())
+
+    async def _is_served(self, kind: type) -> bool:
+        try:
+            await self._rest.call("GET", collection_path(KIND_OF[kind]), query="limit=1", retries=0)
+        except ApiStatusError as error:
+            if error.code == 404:
+                log.warning("The API server does not have this kind: taken as empty", type=KIND_OF[kind].plural)
+                return False
+            if error.code == 401:
+                raise ConfigurationError([f"the API server does not accept our credentials: {error}"]) from error
+            if error.code == 403:
+                raise ConfigurationError([f"a permission is missing: {error.server_message}"]) from error
+            raise
+        except TransportError as error:
+            if error.untrusted:
+                raise ConfigurationError([f"the API server's certificate is not trusted: {error}"]) from error
+            raise
+        return True
+
+
+class Watches:
+    """The informers of all kinds. `has_synced` once the event handlers know all that was there at the start."""
+
+    def __init__(self, rest: RestClient, clock: Clock, random: Random) -> None:
+        self._factory = InformerFactory(rest, clock, random)
+        self._clock = clock
+        self.has_synced = False
+
+    async def start(self, kinds: Iterable[type], handlers: EventHandlers, durations: Histogram) -> None:
+        """Watch these kinds, and return when their first lists are delivered."""
+        for kind in kinds:
+            selection = {"field_selector": NON_TERMINAL_PODS} if kind is Pod else {}
+            feed = Feed(kind, handlers, self._clock, durations)
+            self._factory.informer(kind, **selection).add_handler(feed)
+        self._factory.start()
+        await self._factory.wait_for_sync()
+        self.has_synced = True
+
+    def objects(self, kind: type) -> list[Any]:
+        """What the informer of a kind knows."""
+        return list(self._factory.informer(kind))
+
+    @property
+    def sync_problem(self) -> str | None:
+        """Why `/readyz/sched-handler-sync` fails."""
+        return None if self.has_synced else "handlers are not fully synchronized"
+
+    async def stop(self) -> None:
+        await self._factory.stop()
+
+
+class Durations(NamedTuple):
+    """Where the time of handling an addition, a change and a deletion goes."""
+
+    added: HistogramSeries
+    updated: HistogramSeries
+    deleted: HistogramSeries
+
+    @classmethod
+    def of(cls, resource: Resource, histogram: Histogram) -> Durations:
+        actions = (Action.ADD, Action.UPDATE, Action.DELETE)
+        return cls(*(histogram.labels(ClusterEvent(resource, action).label) for action in actions))
+
+
+class Feed:
+    """Hands an informer's news of one kind to the event handlers, and measures how long they take."""
+
+    def __init__(self, kind: type, handlers: EventHandlers, clock: Clock, histogram: Histogram) -> None:
+        self._handlers = handlers
+        self._clock = clock
+        self._durations_of = _durations_of(kind, histogram)
+
+    def on_add(self, value: Any, is_initial: bool) -> None:
+        started = self._clock.monotonic()
+        self._handlers.add(value)
+        if (durations := self._durations_of(value)) is not None:
+            durations.added.observe(self._clock.monotonic() - started)
+
+    def on_update(self, old: Any, new: Any) -> None:
+        started = self._clock.monotonic()
+        self._handlers.update(old, new)
+        if (durations := self._durations_of(new)) is not None:
+            durations.updated.observe(self._clock.monotonic() - started)
+
+    def on_delete(self, last_known: Any, maybe_stale: bool) -> None:
+        started = self._clock.monotonic()
+        self._handlers.delete(last_known)
+        if (durations := self._durations_of(last_known)) is not None:
+            durations.deleted.observe(self._clock.monotonic() - started)
+
+
+def _durations_of(kind: type, histogram: Histogram) -> Callable[[Any], Durations | None]:
+    """None for kinds that wake no pod: kube-scheduler handles no events of theirs."""
+    if kind is Pod:
+        assigned, pending = (
+            Durations.of(resource, histogram) for resource in (Resource.ASSIGNED_POD, Resource.UNSCHEDULABLE_POD)
+        )
+        return lambda pod: assigned if pod.spec.node_name else pending
+    resource = Resource.NODE if kind is Node else EVENT_RESOURCES.get(kind)
+    durations = Durations.of(resource, histogram) if resource is not None else None
+    return lambda _obj: durations

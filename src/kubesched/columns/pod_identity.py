@@ -1,0 +1,103 @@
+"""Which pods are alike to scheduling: the key under which templates are interned."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from kubesched.objects import Pod, Quantity, Volume
+
+
+def identity(pod: Pod, wanted_node: str) -> bytes:
+    """Equal for pods that no filter, score or count can tell apart."""
+    metadata, spec, status = pod.metadata, pod.spec, pod.status
+    volumes = [volume for volume in spec.volumes if volume != Volume(name=volume.name)]
+    owner = metadata.controller_of
+    # A claim that is made for one pod is named after it and owned by it: such pods share nothing.
+    is_unique = spec.resource_claims or any(volume.ephemeral for volume in volumes)
+    parts = (
+        _common(pod),
+        (metadata.name, metadata.uid, status.resource_claim_statuses) if is_unique else None,
+        (owner.api_version, owner.kind, owner.name) if owner else None,
+        wanted_node,
+        volumes,
+        _resize_state(pod) if status.container_statuses or status.resources else None,
+    )
+    return _ENCODER.encode(parts)
+
+
+def same_identity(one: Pod, other: Pod) -> bool:
+    """Whether two versions of a pod surely have the same identity.
+
+    Much cheaper than making it: equal parts of two versions are mostly the same objects.
+    """
+    return _parts(one) == _parts(other)
+
+
+def _common(pod: Pod) -> tuple[object, ...]:
+    """What a filter, a score or a count may read as it is. What is left out must not matter to any."""
+    metadata, spec = pod.metadata, pod.spec
+    return (
+        metadata.namespace,
+        metadata.labels,
+        spec.node_selector,
+        spec.containers,
+        spec.init_containers,
+        spec.resources,
+        spec.overhead,
+        spec.affinity,
+        spec.tolerations,
+        spec.topology_spread_constraints,
+        spec.resource_claims,
+        spec.scheduling_group,
+        spec.priority,
+        spec.preemption_policy,
+        spec.scheduler_name,
+        spec.host_network,
+        spec.host_users,
+        spec.restart_policy,
+        pod.status.extended_resource_claim_status,
+    )
+
+
+def _parts(pod: Pod) -> tuple[object, ...]:
+    """All that the identity is made from, unedited."""
+    metadata, spec, status = pod.metadata, pod.spec, pod.status
+    return (
+        _common(pod),
+        metadata.uid,
+        metadata.owner_references,
+        spec.volumes,
+        status.resource_claim_statuses,
+        status.container_statuses,
+        status.init_container_statuses,
+        status.resources,
+        status.allocated_resources,
+        status.conditions if status.container_statuses or status.resources else None,
+    )
+
+
+def _resize_state(pod: Pod) -> object:
+    """The resources in the status, where they differ from the spec (a resize in place); None otherwise."""
+    spec, status = pod.spec, pod.status
+    in_spec = {c.name: c.resources.requests for c in (*spec.containers, *spec.init_containers)}
+    statuses = (*status.container_statuses, *status.init_container_statuses)
+    settled = status.resources is None and all(
+        (s.resources is None or s.resources.requests == in_spec.get(s.name))
+        and (not s.allocated_resources or s.allocated_resources == in_spec.get(s.name))
+        for s in statuses
+    )
+    if settled:
+        return None
+    pending = [c for c in status.conditions if c.type == "PodResizePending"]
+    return (statuses, status.resources, status.allocated_resources, status.resize, pending)
+
+
+def _encode_quantity(value: object) -> str:
+    if isinstance(value, Quantity):
+        return str(value)
+    raise TypeError(f"a pod's identity holds a {type(value).__name__}")
+
+
+_ENCODER: Final = msgspec.msgpack.Encoder(enc_hook=_encode_quantity, order="deterministic")

@@ -1,0 +1,170 @@
+"""kubectl, as its users type it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kubesched.cluster.apiserver.process import ApiServerProcess
+
+KUBECTL = shutil.which("kubectl")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(KUBECTL is None, reason="kubectl is not on the PATH")]
+
+MANIFESTS = """
+apiVersion: v1
+kind: Node
+metadata: {name: n1, labels: {topology.kubernetes.io/zone: z1}}
+status:
+  capacity: {cpu: "4", memory: 8Gi, pods: "110"}
+  conditions: [{type: Ready, status: "True"}]
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: c, image: "nginx:1"}]}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: p, labels: {app: p}}
+spec: {nodeName: n1, containers: [{name: c, image: "nginx:1"}]}
+"""
+
+
+class Kubectl:
+    def __init__(self, home: Path, kubeconfig: Path) -> None:
+        self._environment = os.environ | {"HOME": str(home), "KUBECONFIG": str(kubeconfig)}
+
+    def __call__(self, *arguments: str, text: str = "", fails: bool = False, **environment: str) -> str:
+        """What kubectl printed. It must succeed, or fail, as the caller expects."""
+        assert KUBECTL is not None
+        done = subprocess.run(
+            [KUBECTL, *arguments],
+            input=text,
+            capture_output=True,
+            text=True,
+            timeout=30,
+            env=self._environment | environment,
+            check=False,
+        )
+        output = done.stdout + done.stderr
+        assert (done.returncode != 0) is fails, output
+        return output
+
+
+@pytest.fixture
+async def kubectl(tmp_path: Path) -> AsyncIterator[Kubectl]:
+    """kubectl with a server over TLS that has a node, a deployment and a pod."""
+    server = await ApiServerProcess.start(tmp_path / "config")
+    command = Kubectl(tmp_path, server.kubeconfig)
+    try:
+        command("apply", "-f", "-", text=MANIFESTS)
+        yield command
+    finally:
+        await server.stop()
+
+
+def test_get(kubectl: Kubectl) -> None:
+    """Tables, wide tables, labels, selectors, other formats."""
+    assert "web    0/2     0            0" in kubectl("get", "deployments")
+    assert "nginx:1   app=web" in kubectl("get", "deploy", "web", "-o", "wide")
+    assert "z1" in kubectl("get", "nodes", "-L", "topology.kubernetes.io/zone")
+    assert kubectl("get", "pods", "-l", "app=p", "-o", "name") == "pod/p\n"
+    assert (
+        kubectl("get", "pods", "--field-selector", "spec.nodeName=n1", "-o", "jsonpath={.items[*].metadata.name}")
+        == "p"
+    )
+    assert "deployment.apps/web" in kubectl("get", "all")
+    assert "No resources found" in kubectl("get", "jobs")
+    assert "doesn't have a resource type" in kubectl("get", "widgets", fails=True)
+    assert "NotFound" in kubectl("get", "pod", "none", fails=True)
+
+
+def test_apply_edit_patch_replace_and_diff(kubectl: Kubectl, tmp_path: Path) -> None:
+    """All ways to change an object."""
+    assert "unchanged" in kubectl("apply", "-f", "-", text=MANIFESTS)
+    changed = MANIFESTS.replace("nginx:1", "nginx:2")
+    assert "nginx:2" in kubectl("diff", "-f", "-", text=changed, fails=True)
+    assert "deployment.apps/web configured" in kubectl("apply", "-f", "-", text=changed)
+    assert "edited" in kubectl("edit", "deploy", "web", EDITOR="sed -i s/nginx:2/nginx:3/")
+    kubectl("patch", "deploy", "web", "--type=json", "-p", '[{"op":"replace","path":"/spec/replicas","value":3}]')
+    kubectl("patch", "deploy", "web", "-p", '{"spec":{"template":{"spec":{"containers":[{"name":"d","image":"d"}]}}}}')
+    live = kubectl("get", "deploy", "web", "-o", "yaml")
+    assert ("nginx:3" in live, "replicas: 3" in live, "image: d" in live) == (True, True, True)
+    assert "replaced" in kubectl("replace", "-f", "-", text=live.replace("nginx:3", "nginx:4"))
+    stale = kubectl("replace", "-f", "-", text=live.replace("nginx:3", "nginx:5"), fails=True)
+    assert "the object has been modified" in stale
+
+
+def test_metadata_and_nodes(kubectl: Kubectl) -> None:
+    """label, annotate, taint, cordon, drain, uncordon."""
+    assert "labeled" in kubectl("label", "node", "n1", "disk=ssd")
+    assert "annotated" in kubectl("annotate", "pod", "p", "note=x")
+    assert "tainted" in kubectl("taint", "node", "n1", "a=b:NoSchedule")
+    assert "untainted" in kubectl("taint", "node", "n1", "a-")
+    assert "cordoned" in kubectl("cordon", "n1")
+    assert "SchedulingDisabled" in kubectl("get", "nodes")
+    assert "node/n1 drained" in kubectl("drain", "n1", "--force", "--grace-period=0", "--timeout=10s")
+    assert "NotFound" in kubectl("get", "pod", "p", fails=True)
+    assert "uncordoned" in kubectl("uncordon", "n1")
+
+
+def test_workloads(kubectl: Kubectl) -> None:
+    """scale, set image, rollout, expose, create, run, wait, delete."""
+    assert "scaled" in kubectl("scale", "deploy", "web", "--replicas=4")
+    assert "image updated" in kubectl("set", "image", "deploy/web", "c=nginx:9")
+    assert "timed out" in kubectl("rollout", "status", "deploy/web", "--timeout=1s", fails=True)
+    assert "exposed" in kubectl("expose", "deploy", "web", "--port=80")
+    assert "job.batch/j created" in kubectl("create", "job", "j", "--image=busybox", "--", "true")
+    assert "pod/x created" in kubectl("run", "x", "--image=nginx")
+    assert "condition met" in kubectl("wait", "pod/x", "--for=jsonpath={.status.phase}=Pending", "--timeout=5s")
+    assert "deleted" in kubectl("delete", "pod", "x")
+    assert "deleted" in kubectl("delete", "deploy,svc,job", "--all")
+
+
+def test_describe_explain_and_discovery(kubectl: Kubectl) -> None:
+    """What a newcomer looks at."""
+    assert "QoS Class:" in kubectl("describe", "pod", "p")
+    assert "Allocated resources:" in kubectl("describe", "node", "n1")
+    assert "FIELD: nodeName <string>" in kubectl("explain", "pod.spec.nodeName")
+    assert "deployments                 deploy" in kubectl("api-resources")
+    assert "scheduling.k8s.io/v1alpha2" in kubectl("api-versions")
+    assert "Server Version: v1.36.4" in kubectl("version")
+    assert kubectl("auth", "can-i", "create", "pods") == "yes\n"
+    assert "No events found" in kubectl("events")
+
+
+def test_what_simulated_nodes_cannot_do(kubectl: Kubectl) -> None:
+    """One clear sentence each."""
+    for arguments in (("logs", "p"), ("exec", "p", "--", "ls")):
+        assert "the nodes of this cluster are simulated" in kubectl(*arguments, fails=True)
+
+
+@pytest.mark.parametrize(
+    ("manifest", "message"),
+    [
+        pytest.param({"spec": {"containres": []}}, 'unknown field "spec.containres"', id="a misspelt field"),
+        pytest.param({"spec": {"containers": []}}, "spec.containers: Required value", id="no containers"),
+        pytest.param({"metadata": {"name": "A_B"}}, "a lowercase RFC 1123 subdomain", id="a bad name"),
+    ],
+)
+def test_mistakes(kubectl: Kubectl, manifest: dict[str, Any], message: str) -> None:
+    """The error says which field is wrong."""
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "bad"},
+        "spec": {"containers": [{"name": "c", "image": "i"}]},
+    }
+    assert message in kubectl("create", "-f", "-", text=json.dumps(pod | manifest), fails=True)

@@ -1,0 +1,207 @@
+"""What the scenarios need of a cluster, and the real one: etcd and kube-apiserver v1.36, with RBAC."""
+
+from __future__ import annotations
+
+import json
+import os
+import urllib.request
+from collections import Counter
+from pathlib import Path
+from typing import Any, Protocol
+
+import yaml
+from tests.e2e.api_client import ApiClient
+from tests.e2e.certificates import Authority, TokenSigner
+from tests.e2e.processes import Process, eventually, free_port
+
+SCHEDULER_USER = "system:kube-scheduler"
+ISSUER = "https://kubernetes.default.svc"
+AUDIT_POLICY = {
+    "apiVersion": "audit.k8s.io/v1",
+    "kind": "Policy",
+    "omitStages": ["RequestReceived"],
+    "rules": [
+        {"level": "Metadata", "verbs": ["create"], "resources": [{"group": "", "resources": ["pods/binding"]}]},
+        {"level": "None"},
+    ],
+}
+# ServiceAccount wants controllers that make accounts; TaintNodesByCondition a kubelet that reports a node ready.
+WITHOUT_ADMISSION = "ServiceAccount,TaintNodesByCondition"
+
+
+class ControlPlane(Protocol):
+    """A cluster without nodes, controllers and scheduler. The embedded cluster can be another one."""
+
+    folder: Path
+    server: str
+    admin: ApiClient
+
+    def kubeconfig(self, user: str, credentials: dict[str, Any] | None = None) -> Path:
+        """A kubeconfig of a user: with a certificate of that name, or with other credentials."""
+        ...
+
+    def client(self, server: str) -> ApiClient:
+        """The administrator's client for another server that takes certificates of this cluster."""
+        ...
+
+    def kubectl(self, *arguments: str) -> str:
+        """What kubectl says, as the administrator."""
+        ...
+
+    def kill_api_server(self) -> None: ...
+    def start_api_server(self) -> None: ...
+    def bindings(self) -> Counter[str]:
+        """How often each pod (`namespace/name`) was bound with success, by what the API server noted."""
+        ...
+
+    def forget_bindings(self) -> None:
+        """Start counting anew."""
+        ...
+
+
+class RealControlPlane:
+    """Starts in its constructor; `stop` ends it."""
+
+    def __init__(self, programs: Path, folder: Path) -> None:
+        self.folder = folder
+        self._programs = programs
+        self._authority = Authority(folder / "pki")
+        self.tokens = TokenSigner(folder / "pki", ISSUER)
+        self._serving = self._authority.issue("kube-apiserver", serves=True)
+        self._port, self._etcd_port = free_port(), free_port()
+        self.server = f"https://127.0.0.1:{self._port}"
+        self._audit_log = folder / "audit.log"
+        self._audit_start = 0
+        (folder / "audit-policy.yaml").write_text(yaml.safe_dump(AUDIT_POLICY))
+        self._admin_pair = certificate, key = self._authority.issue("admin", groups=("system:masters",))
+        self.admin = ApiClient(self.server, ca=self._authority.file, certificate=certificate, key=key)
+        self._admin_kubeconfig = self.kubeconfig(
+            "admin", {"client-certificate": str(certificate), "client-key": str(key)}
+        )
+        self._etcd = self._start_etcd()
+        self._api_server: Process | None = None
+        self.start_api_server()
+
+    def stop(self) -> None:
+        self.kill_api_server()
+        self._etcd.kill()
+        self.admin.close()
+
+    def start_api_server(self) -> None:
+        certificate, key = self._serving
+        flags: dict[str, object] = {
+            "etcd-servers": f"http://127.0.0.1:{self._etcd_port}",
+            "bind-address": "127.0.0.1",
+            "advertise-address": "127.0.0.1",
+            "secure-port": self._port,
+            "cert-dir": self.folder / "pki",
+            "tls-cert-file": certificate,
+            "tls-private-key-file": key,
+            "client-ca-file": self._authority.file,
+            "authorization-mode": "RBAC",
+            "disable-admission-plugins": WITHOUT_ADMISSION,
+            "service-account-issuer": ISSUER,
+            "service-account-key-file": self.tokens.public_file,
+            "service-account-signing-key-file": self.tokens.private_file,
+            "service-cluster-ip-range": "10.0.0.0/24",
+            "audit-policy-file": self.folder / "audit-policy.yaml",
+            "audit-log-path": self._audit_log,
+            "feature-gates": "GenericWorkload=true",
+            "runtime-config": "scheduling.k8s.io/v1alpha2=true",
+            "event-ttl": "1h",
+        }
+        self._api_server = self._start("kube-apiserver", flags)
+        eventually(self._is_ready, "kube-apiserver is ready", 60)
+
+    def kill_api_server(self) -> None:
+        if self._api_server is not None:
+            self._api_server.kill()
+            self._api_server = None
+
+    def program(self, name: str) -> Path | None:
+        """Another program that came with these; None where it did not."""
+        file = self._programs / name
+        return file if file.exists() else None
+
+    def compact(self) -> None:
+        """Make etcd forget every version but the newest."""
+        newest = self._etcd_call("/v3/kv/range", {"key": "AA=="})["header"]["revision"]
+        self._etcd_call("/v3/kv/compaction", {"revision": newest, "physical": True})
+
+    def kubeconfig(self, user: str, credentials: dict[str, Any] | None = None) -> Path:
+        if credentials is None:
+            certificate, key = self._authority.issue(user)
+            credentials = {"client-certificate": str(certificate), "client-key": str(key)}
+        config = {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [
+                {"name": "e2e", "cluster": {"server": self.server, "certificate-authority": str(self._authority.file)}}
+            ],
+            "users": [{"name": user, "user": credentials}],
+            "contexts": [{"name": "e2e", "context": {"cluster": "e2e", "user": user}}],
+            "current-context": "e2e",
+        }
+        file = self.folder / f"{user.replace(':', '-')}.kubeconfig"
+        file.write_text(yaml.safe_dump(config))
+        return file
+
+    def client(self, server: str) -> ApiClient:
+        certificate, key = self._admin_pair
+        return ApiClient(server, certificate=certificate, key=key)
+
+    def kubectl(self, *arguments: str) -> str:
+        log = self.folder / "kubectl.log"
+        log.unlink(missing_ok=True)
+        command = [str(self._programs / "kubectl"), f"--kubeconfig={self._admin_kubeconfig}", *arguments]
+        process = Process(command, log, {**clean_environment(), "HOME": str(self.folder)})
+        assert process.wait(30) == 0, process.log
+        return process.log
+
+    def bindings(self) -> Counter[str]:
+        noted = self._audit_log.read_bytes()[self._audit_start :]
+        entries = [json.loads(line) for line in noted.splitlines() if line.endswith(b"}")]
+        bound = [entry["objectRef"] for entry in entries if entry["responseStatus"]["code"] == 201]
+        return Counter(f"{pod['namespace']}/{pod['name']}" for pod in bound)
+
+    def forget_bindings(self) -> None:
+        self._audit_start = self._audit_log.stat().st_size if self._audit_log.exists() else 0
+
+    def _start_etcd(self) -> Process:
+        url, peer = (f"http://127.0.0.1:{port}" for port in (self._etcd_port, free_port()))
+        flags: dict[str, object] = {
+            "data-dir": self.folder / "etcd",
+            "listen-client-urls": url,
+            "advertise-client-urls": url,
+            "listen-peer-urls": peer,
+            "initial-advertise-peer-urls": peer,
+            "initial-cluster": f"default={peer}",
+            "unsafe-no-fsync": "true",
+        }
+        return self._start("etcd", flags)
+
+    def _start(self, program: str, flags: dict[str, object]) -> Process:
+        arguments = [f"--{name}={value}" for name, value in flags.items()]
+        return Process([str(self._programs / program), *arguments], self.folder / f"{program}.log")
+
+    def _etcd_call(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        request = urllib.request.Request(f"http://127.0.0.1:{self._etcd_port}{path}", json.dumps(body).encode())
+        with urllib.request.urlopen(request, timeout=10) as response:
+            answer: dict[str, Any] = json.load(response)
+            return answer
+
+    def _is_ready(self) -> bool:
+        assert self._api_server is not None
+        assert self._api_server.is_running, self._api_server.log[-2000:]
+        try:
+            self.admin.call("GET", "/readyz")
+            self.admin.get("Namespace", "default")
+            self.admin.call("GET", "/apis/rbac.authorization.k8s.io/v1/clusterroles/system:kube-scheduler")
+        except Exception:  # not yet: connection refused, TLS not up, 403, 500
+            return False
+        return True
+
+
+def clean_environment() -> dict[str, str]:
+    """The variables that a process of ours gets: none that leads to another cluster."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(("KUBE", "KUBERNETES_"))}

@@ -1,0 +1,75 @@
+"""Processes that a test starts, with their output in files, and waiting for things to become true."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+class Process:
+    """A child process. Its output goes to a file that a failing test can show."""
+
+    def __init__(self, command: Sequence[str], log: Path, environ: Mapping[str, str] | None = None) -> None:
+        self.log_file = log
+        with log.open("ab") as output:
+            self._child = subprocess.Popen(
+                command,
+                stdout=output,
+                stderr=output,
+                stdin=subprocess.DEVNULL,
+                env=environ,
+            )
+
+    @property
+    def log(self) -> str:
+        return self.log_file.read_text(errors="replace")
+
+    @property
+    def is_running(self) -> bool:
+        return self._child.poll() is None
+
+    def signal(self, number: signal.Signals) -> None:
+        self._child.send_signal(number)
+
+    def wait(self, seconds: float) -> int:
+        """The exit code."""
+        return self._child.wait(seconds)
+
+    def stop(self, seconds: float = 20.0) -> int:
+        """End it kindly, then otherwise; the exit code."""
+        if self.is_running:
+            self._child.terminate()
+            try:
+                return self._child.wait(seconds)
+            except subprocess.TimeoutExpired:
+                self._child.kill()
+        return self._child.wait()
+
+    def kill(self) -> None:
+        self._child.kill()
+        self._child.wait()
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port: int = listener.getsockname()[1]
+        return port
+
+
+def eventually(look: Callable[[], T | None], what: str, seconds: float = 30.0, every: float = 0.05) -> T:
+    """The first truthy answer of `look`; fails the test, with the last answer, when none came in time."""
+    deadline = time.monotonic() + seconds
+    while True:
+        answer = look()
+        if answer:
+            return answer
+        assert time.monotonic() < deadline, f"after {seconds:g} s still not so: {what} (last seen: {answer!r})"
+        time.sleep(every)

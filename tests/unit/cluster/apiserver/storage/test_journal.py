@@ -1,0 +1,28 @@
+"""The SQLite journal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kubesched.cluster.apiserver.storage import SqliteJournal
+from kubesched.cluster.apiserver.storage.journal import Row
+
+
+async def test_rows_survive(tmp_path: Path) -> None:
+    """The last row of an object wins; removed objects are gone; the version goes on."""
+    journal = SqliteJournal(tmp_path)
+    await journal.commit([Row("b", "n", "x", 1, b"1"), Row("b", "n", "y", 2, b"2"), Row("b", "n", "x", 3, b"3")])
+    await journal.commit([Row("b", "n", "y", 4, None)])
+    journal.close()
+    again = SqliteJournal(tmp_path)
+    assert again.load() == (4, [Row("b", "n", "x", 3, b"3")])
+    again.close()
+
+
+def test_a_new_journal_is_empty(tmp_path: Path) -> None:
+    """And its directory is made, for its owner only."""
+    directory = tmp_path / "deep" / "data"
+    journal = SqliteJournal(directory)
+    assert journal.load() == (0, [])
+    assert directory.stat().st_mode & 0o077 == 0
+    journal.close()
