@@ -49,15 +49,6 @@ class Kept:
 
     def refresh(self, state: CycleState, pod: PodInfo) -> None:
         """Ask again where something has changed; only after a PreFilter that did not reject the pod."""
-        try:
-            self._refresh(state, pod)
-        except BaseException:
-            # What was asked before a plugin failed is not known to be all: start anew next time.
-            self.filters.drop()
-            self.scores.drop()
-            raise
-
-    def _refresh(self, state: CycleState, pod: PodInfo) -> None:
         changes = self._tracker.changes()
         filters, scores = self.filters, self.scores
         if changes.everything:
