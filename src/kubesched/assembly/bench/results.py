@@ -41,6 +41,11 @@ class Collected:
     def cpu_per_pod(self) -> float:
         return self.cpu_seconds / self.pods if self.pods else 0.0
 
+    @property
+    def first_seconds(self) -> float:
+        """From the start to the first binding: what the first sight of a template costs."""
+        return min(self.bound_at, default=0.0)
+
     def percentiles(self) -> dict[str, float]:
         """Average and percentiles of the throughput over windows of equally many pods; empty without pods."""
         times = sorted(self.bound_at)
@@ -72,7 +77,7 @@ class Result:
             labels = {"Name": f"{self.workload}/{stretch.name}", "Mode": self.mode}
             if throughput := stretch.percentiles():
                 items.append(_item(throughput, "pods/s", {**labels, "Metric": "SchedulingThroughput"}))
-            cost = {"CPU": stretch.cpu_seconds, "Wall": stretch.wall_seconds}
+            cost = {"CPU": stretch.cpu_seconds, "Wall": stretch.wall_seconds, "First": stretch.first_seconds}
             items.append(_item(cost, "s", {**labels, "Metric": "Seconds"}))
             for names, seconds in stretch.durations.items():
                 shares = {f"Perc{share}": percentile(seconds, share) * 1000 for share in SHARES}
