@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from kubesched.assembly.bench.plot import growth_plots
 from kubesched.assembly.bench.results import Result, data_items
 from kubesched.assembly.bench.worker import RunOptions, run_apart
 from kubesched.assembly.bench.workload import Workload, load_workloads
@@ -62,6 +63,22 @@ def bench(
         raise typer.Exit(1)
 
 
+@app.command()
+def plot(
+    results: Annotated[list[Path], typer.Argument(help="Files that `bench --json` wrote.")],
+    out: Annotated[Path, typer.Option(help="The folder for the plots.")] = Path(),
+) -> None:
+    """Draw how the cost of a pod grows with nodes, pods and kinds of pods, as SVG."""
+    try:
+        documents = [json.loads(file.read_text()) for file in results]
+    except (OSError, ValueError) as error:
+        raise ConfigurationError([f"cannot read results: {error}"]) from error
+    out.mkdir(parents=True, exist_ok=True)
+    for name, text in growth_plots(documents).items():
+        (out / name).write_text(text)
+        typer.echo(out / name)
+
+
 def _run_all(workloads: list[Workload], options: RunOptions) -> list[Result]:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     results: list[Result] = []
@@ -73,10 +90,17 @@ def _run_all(workloads: list[Workload], options: RunOptions) -> list[Result]:
             def show(done: int, what: str, task: object = task, name: str = workload.full_name) -> None:
                 progress.update(task, completed=done, description=f"{name} {what}")  # type: ignore[arg-type]  # a TaskID
 
-            results.append(run_apart(workload, options, show))
+            result = run_apart(workload, options, show)
+            results.append(result)
             progress.remove_task(task)
+            progress.console.print(f"{workload.full_name}: {_in_short(result)}", highlight=False, soft_wrap=True)
             progress.advance(overall)
     return results
+
+
+def _in_short(result: Result) -> str:
+    rates = ", ".join(f"{stretch.throughput:,.0f} pods/s" for stretch in result.collected if stretch.pods)
+    return result.problem or rates or f"{result.wall_seconds:.1f} s"
 
 
 def _table(results: list[Result]) -> Table:

@@ -6,5 +6,5 @@ target       where objects go; core_target: the scheduler in this process
 operations   what each operation does; run_state: what they share; device_pool: devices for claims without a pod
 runner       one workload from its first operation to its figures; worker: in a process of its own
 collecting   what is measured, and when; stages: where the time of a pod goes
-results      figures, and scheduler_perf's dataItems
+results      figures, and scheduler_perf's dataItems; plot: how the cost grows
 """

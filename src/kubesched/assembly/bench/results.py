@@ -46,6 +46,10 @@ class Collected:
         """From the start to the first binding: what the first sight of a template costs."""
         return min(self.bound_at, default=0.0)
 
+    def cost(self) -> dict[str, float]:
+        seconds = {"CPU": self.cpu_seconds, "Wall": self.wall_seconds, "First": self.first_seconds}
+        return {**seconds, "Pods": float(self.pods)}
+
     def percentiles(self) -> dict[str, float]:
         """Average and percentiles of the throughput over windows of equally many pods; empty without pods."""
         times = sorted(self.bound_at)
@@ -77,8 +81,7 @@ class Result:
             labels = {"Name": f"{self.workload}/{stretch.name}", "Mode": self.mode}
             if throughput := stretch.percentiles():
                 items.append(_item(throughput, "pods/s", {**labels, "Metric": "SchedulingThroughput"}))
-            cost = {"CPU": stretch.cpu_seconds, "Wall": stretch.wall_seconds, "First": stretch.first_seconds}
-            items.append(_item(cost, "s", {**labels, "Metric": "Seconds"}))
+            items.append(_item(stretch.cost(), "s", {**labels, "Metric": "Seconds"}))
             for names, seconds in stretch.durations.items():
                 shares = {f"Perc{share}": percentile(seconds, share) * 1000 for share in SHARES}
                 average = {"Average": sum(seconds) / len(seconds) * 1000}

@@ -65,7 +65,7 @@ def test_data_items_have_scheduler_perfs_shape() -> None:
         "Name": "Basic/10Nodes/test",
         "result": "not applicable",
     }
-    assert by_metric["Seconds"]["data"] == {"CPU": 5.0, "Wall": 10.0, "First": 0.1}
+    assert by_metric["Seconds"]["data"] == {"CPU": 5.0, "Wall": 10.0, "First": 0.1, "Pods": 100}
     attempts = by_metric["scheduler_scheduling_attempt_duration_seconds"]
     assert (attempts["unit"], attempts["data"]["Perc99"], attempts["labels"]["result"]) == ("ms", 4.0, "scheduled")
     assert by_metric["PeakRSS"]["data"] == {"Max": 42.0}
