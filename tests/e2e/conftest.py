@@ -35,10 +35,18 @@ def real_control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rea
 def cluster(real_control_plane: RealControlPlane) -> RealControlPlane:
     """The control plane, without anything that an earlier scenario left."""
     admin = real_control_plane.admin
-    for kind in ("Pod", "PersistentVolumeClaim", "PodDisruptionBudget", "Lease", "Event"):
-        admin.delete_all(kind, None)
-    for kind in ("Node", "PersistentVolume", "StorageClass"):
+    admin.delete_all("Lease", "kube-system")
+    for kind in (
+        "Pod",
+        "Node",
+        "PodDisruptionBudget",
+        "PersistentVolumeClaim",
+        "PersistentVolume",
+        "StorageClass",
+        "Event",
+    ):
         admin.delete_all(kind)
+    real_control_plane.forget_bindings()
     return real_control_plane
 
 
@@ -55,6 +63,5 @@ def start_scheduler(cluster: ControlPlane) -> Iterator[StartScheduler]:
     yield start
     for scheduler in started:
         scheduler.stop()
-        print(f"--- {scheduler.log_file.name}\n{scheduler.log[-5000:]}")
+        print(f"--- {scheduler.log_file.name}\n{scheduler.log[-2000:]}")
         scheduler.check_log()
-        scheduler.log_file.unlink()

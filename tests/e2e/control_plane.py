@@ -40,6 +40,10 @@ class ControlPlane(Protocol):
         """A kubeconfig of a user: with a certificate of that name, or with other credentials."""
         ...
 
+    def client(self, server: str) -> ApiClient:
+        """The administrator's client for another server that takes certificates of this cluster."""
+        ...
+
     def kubectl(self, *arguments: str) -> str:
         """What kubectl says, as the administrator."""
         ...
@@ -48,6 +52,10 @@ class ControlPlane(Protocol):
     def start_api_server(self) -> None: ...
     def bindings(self) -> Counter[str]:
         """How often each pod (`namespace/name`) was bound with success, by what the API server noted."""
+        ...
+
+    def forget_bindings(self) -> None:
+        """Start counting anew."""
         ...
 
 
@@ -63,8 +71,9 @@ class RealControlPlane:
         self._port, self._etcd_port = free_port(), free_port()
         self.server = f"https://127.0.0.1:{self._port}"
         self._audit_log = folder / "audit.log"
+        self._audit_start = 0
         (folder / "audit-policy.yaml").write_text(yaml.safe_dump(AUDIT_POLICY))
-        certificate, key = self._authority.issue("admin", groups=("system:masters",))
+        self._admin_pair = certificate, key = self._authority.issue("admin", groups=("system:masters",))
         self.admin = ApiClient(self.server, ca=self._authority.file, certificate=certificate, key=key)
         self._admin_kubeconfig = self.kubeconfig(
             "admin", {"client-certificate": str(certificate), "client-key": str(key)}
@@ -109,6 +118,11 @@ class RealControlPlane:
             self._api_server.kill()
             self._api_server = None
 
+    def program(self, name: str) -> Path | None:
+        """Another program that came with these; None where it did not."""
+        file = self._programs / name
+        return file if file.exists() else None
+
     def compact(self) -> None:
         """Make etcd forget every version but the newest."""
         newest = self._etcd_call("/v3/kv/range", {"key": "AA=="})["header"]["revision"]
@@ -132,6 +146,10 @@ class RealControlPlane:
         file.write_text(yaml.safe_dump(config))
         return file
 
+    def client(self, server: str) -> ApiClient:
+        certificate, key = self._admin_pair
+        return ApiClient(server, certificate=certificate, key=key)
+
     def kubectl(self, *arguments: str) -> str:
         log = self.folder / "kubectl.log"
         log.unlink(missing_ok=True)
@@ -141,9 +159,13 @@ class RealControlPlane:
         return process.log
 
     def bindings(self) -> Counter[str]:
-        entries = [json.loads(line) for line in self._audit_log.read_text().splitlines() if line.endswith("}")]
+        noted = self._audit_log.read_bytes()[self._audit_start :]
+        entries = [json.loads(line) for line in noted.splitlines() if line.endswith(b"}")]
         bound = [entry["objectRef"] for entry in entries if entry["responseStatus"]["code"] == 201]
         return Counter(f"{pod['namespace']}/{pod['name']}" for pod in bound)
+
+    def forget_bindings(self) -> None:
+        self._audit_start = self._audit_log.stat().st_size if self._audit_log.exists() else 0
 
     def _start_etcd(self) -> Process:
         url, peer = (f"http://127.0.0.1:{port}" for port in (self._etcd_port, free_port()))

@@ -64,7 +64,7 @@ def free_port() -> int:
         return port
 
 
-def eventually(look: Callable[[], T], what: str, seconds: float = 30.0, every: float = 0.05) -> T:
+def eventually(look: Callable[[], T | None], what: str, seconds: float = 30.0, every: float = 0.05) -> T:
     """The first truthy answer of `look`; fails the test, with the last answer, when none came in time."""
     deadline = time.monotonic() + seconds
     while True:

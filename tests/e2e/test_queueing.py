@@ -10,11 +10,6 @@ from tests.e2e.manifests import condition, node, pod
 from tests.e2e.processes import eventually
 
 
-def node_of(cluster: ControlPlane, name: str) -> str:
-    name_of: str = cluster.admin.get("Pod", name)["spec"].get("nodeName", "")
-    return name_of
-
-
 def test_a_pod_that_fits_nowhere_is_placed_when_a_node_comes(
     cluster: ControlPlane, start_scheduler: StartScheduler
 ) -> None:
@@ -29,5 +24,22 @@ def test_a_pod_that_fits_nowhere_is_placed_when_a_node_comes(
     time.sleep(1.1)  # its backoff
     added = time.monotonic()
     cluster.admin.create(node("roomy", cpu="4"))
-    eventually(lambda: node_of(cluster, "large") == "roomy", "the pod is placed", every=0.01)
+    eventually(lambda: cluster.admin.node_of("large") == "roomy", "the pod is placed", every=0.01)
     assert time.monotonic() - added < 1.0
+
+
+def test_a_gated_pod_waits_for_its_gates(cluster: ControlPlane, start_scheduler: StartScheduler) -> None:
+    """While one gate is left the pod is not tried; the last one's removal lets it go."""
+    cluster.admin.create(node("n1"))
+    start_scheduler()
+    gates = [{"name": "example.com/quota"}, {"name": "example.com/image"}]
+    cluster.admin.create(pod("gated", cpu="1", schedulingGates=gates))
+    cluster.admin.create(pod("free", cpu="1"))
+    eventually(lambda: cluster.admin.node_of("free"), "the pod without gates is placed")
+    assert condition(cluster.admin.get("Pod", "gated"))["reason"] == "SchedulingGated"
+
+    cluster.admin.patch("Pod", "gated", {"spec": {"schedulingGates": gates[:1]}})
+    time.sleep(0.3)
+    assert not cluster.admin.node_of("gated")
+    cluster.admin.patch("Pod", "gated", {"spec": {"schedulingGates": []}})
+    eventually(lambda: cluster.admin.node_of("gated") == "n1", "the pod is placed", 5)

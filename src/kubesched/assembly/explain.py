@@ -83,13 +83,25 @@ async def explain(assembled: Assembled, pod: Pod, *, wanted_node: str = "") -> E
     profile = assembled.profiles.get(pod.spec.scheduler_name)
     if profile is None:
         raise ConfigurationError([f'profile not found for scheduler name "{pod.spec.scheduler_name}"'])
-    info = assembled.cache.cluster.templates.info(pod, wanted_node=wanted_node)
+    cluster = assembled.cache.cluster
+    info = cluster.templates.info(pod, wanted_node=wanted_node)
+    node_name = assembled.cache.node_of(pod.metadata.uid)
+    if node_name is None:
+        return await _explain(assembled, profile, info)
+    placed = cluster.displace(pod.metadata.uid)  # a pod does not stand in its own way
+    try:
+        return await _explain(assembled, profile, info)
+    finally:
+        cluster.place(placed, node_name)
+
+
+async def _explain(assembled: Assembled, profile: Profile, info: PodInfo) -> Explanation:
     for plugin in profile.pre_enqueues:
         status = plugin.pre_enqueue(info)
         if not status.is_success:
-            return Explanation(pod=pod.key, pre_enqueue=status.by(plugin.name))
+            return Explanation(pod=info.key, pre_enqueue=status.by(plugin.name))
     if not assembled.cache.cluster.nodes.node_count:
-        return Explanation(pod=pod.key, error=NO_NODES)
+        return Explanation(pod=info.key, error=NO_NODES)
     evaluator = assembled.evaluators[profile.name]
     try:
         fit = evaluator.filter(info)
@@ -97,7 +109,7 @@ async def explain(assembled: Assembled, pod: Pod, *, wanted_node: str = "") -> E
             return _feasible(assembled, evaluator, profile, fit)
         return await _infeasible(assembled, profile, fit)
     except KubeschedError as error:
-        return Explanation(pod=pod.key, error=str(error))
+        return Explanation(pod=info.key, error=str(error))
 
 
 def _feasible(assembled: Assembled, evaluator: Evaluator, profile: Profile, fit: Fit) -> Explanation:

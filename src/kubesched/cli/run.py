@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
-from kubesched.assembly.run import RunSettings, run
-from kubesched.assembly.run_serving import EndpointOptions
 from kubesched.cli.flags import read_run_flags_or_exit
-from kubesched.cli.run_flags.options import RunOptions
-from kubesched.config import KubeSchedulerConfiguration, complete_config, default_config, dump_yaml
-from kubesched.config.load import check_config, read_text
 from kubesched.errors import ConfigurationError
 from kubesched.telemetry.logging import adopt_library_logs, log
+
+if TYPE_CHECKING:
+    from kubesched.assembly.run import RunSettings
+    from kubesched.cli.run_flags.options import RunOptions
+    from kubesched.config import KubeSchedulerConfiguration
 
 app = typer.Typer(add_completion=False)
 
@@ -33,11 +34,16 @@ def run_scheduler(context: typer.Context) -> None:
     if options.write_config_to:
         _write_config(options.write_config_to, config)
         return
+    from kubesched.assembly.run import run  # not at the top: --help and --version must not wait for it
+
     raise typer.Exit(run(settings_of(options, config)))
 
 
 def effective_config(options: RunOptions) -> KubeSchedulerConfiguration:
     """The configuration file, or the defaults, with what the flags change; ConfigurationError with every problem."""
+    from kubesched.config import complete_config, default_config
+    from kubesched.config.load import check_config, read_text
+
     gates = options.feature_gates
     if options.config_file:
         config = complete_config(read_text(Path(options.config_file)), gates)
@@ -49,6 +55,9 @@ def effective_config(options: RunOptions) -> KubeSchedulerConfiguration:
 
 
 def settings_of(options: RunOptions, config: KubeSchedulerConfiguration) -> RunSettings:
+    from kubesched.assembly.run import RunSettings
+    from kubesched.assembly.run_serving import EndpointOptions
+
     return RunSettings(
         config=config,
         gates=options.feature_gates,
@@ -64,6 +73,8 @@ def settings_of(options: RunOptions, config: KubeSchedulerConfiguration) -> RunS
 
 
 def _write_config(file: str, config: KubeSchedulerConfiguration) -> None:
+    from kubesched.config import dump_yaml
+
     try:
         Path(file).write_text(dump_yaml(config))
     except OSError as error:

@@ -29,6 +29,8 @@ MERGE: Final = "application/merge-patch+json"
 
 TIME_LIMIT: Final = 30.0
 LONG_THROTTLE: Final = 1.0
+# Told at most this often: a client at its limit waits before every request.
+THROTTLE_LOG_SECONDS: Final = 10.0
 # client-go's maxRetries, for answers that say when to come back.
 MOST_RETRIES: Final = 10
 # For failures that do not say so: 0.1, 0.2, 0.4, 0.8 s.
@@ -80,6 +82,7 @@ class RestClient:
         self._limiter = limiter
         self._observer = observer
         self._time_limit = time_limit
+        self._throttling_told = -THROTTLE_LOG_SECONDS
 
     async def get(self, struct: type[T], name: str, namespace: str = "") -> T:
         return decode(await self.call("GET", object_path(KIND_OF[struct], name, namespace)), struct)
@@ -191,7 +194,8 @@ class RestClient:
     async def _throttle(self, limiter: RateLimiter, method: str, path: str) -> None:
         delay = limiter.reserve()
         if delay > 0.0:
-            if delay > LONG_THROTTLE:
+            if delay > LONG_THROTTLE and self._clock.monotonic() >= self._throttling_told + THROTTLE_LOG_SECONDS:
+                self._throttling_told = self._clock.monotonic()
                 log.info(
                     "Waited before sending request",
                     reason="client-side throttling",

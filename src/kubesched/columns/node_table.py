@@ -141,7 +141,7 @@ class NodeTable:
         for column in self.allocatable:
             column[row] = 0
         self.allowed_pods[row] = 0
-        self.sums.forget(row)
+        self.sums.node_changed(row)
         self.images.replace(row, old.status.images, ())
         self.node_changes.append(row)
 
@@ -172,7 +172,7 @@ class NodeTable:
                 self.allocatable[1][row] = quantity.value()
             elif name in STANDARD or is_scalar_resource(name):
                 self.allocatable[self.resource_id(name)][row] = quantity.value()
-        self.sums.forget(row)
+        self.sums.node_changed(row)
 
     def _grow(self, capacity: int) -> None:
         self.capacity = capacity

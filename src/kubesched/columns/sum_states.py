@@ -7,11 +7,24 @@ state again. So the steps are remembered.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable
-from typing import Final
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
 
 _UNKNOWN: Final = -1
 _MOST_REMEMBERED: Final = 1 << 18
+_FEWEST_ROWS: Final = 4096
+_SHARE: Final = 4
+
+
+class Alike(NamedTuple):
+    """Rows that stand for all others: `rows[kind[i]]` is in the same state as row i."""
+
+    rows: npt.NDArray[np.intp]
+    kind: npt.NDArray[np.intp]
 
 
 class SumStates:
@@ -21,7 +34,7 @@ class SumStates:
         self._read = read
         self._number: dict[tuple[int, ...], int] = {}
         self._steps: dict[tuple[int, int], int] = {}
-        self._of_row: list[int] = []
+        self._of_row = array("q")
         self._next = 0
 
     def of(self, row: int) -> int:
@@ -46,10 +59,28 @@ class SumStates:
             after = self._steps[state, size] = self._look(row)
         states[row] = after
 
-    def forget(self, row: int) -> None:
-        """The node itself has changed."""
-        if row < len(self._of_row):
-            self._of_row[row] = _UNKNOWN
+    def node_changed(self, row: int) -> None:
+        """The node itself has changed: any state may follow."""
+        states = self._of_row
+        if row >= len(states):
+            states.extend([_UNKNOWN] * (row + 1 - len(states)))
+        states[row] = self._look(row)
+
+    def alike(self, rows: int) -> Alike | None:
+        """One row per state, for the first so many rows; None if too few of them are alike for that to pay."""
+        if not _FEWEST_ROWS <= rows <= len(self._of_row):
+            return None
+        states = np.frombuffer(self._of_row, dtype=np.int64)[:rows]
+        if states.min() < 0:
+            return None
+        example = np.full(int(states.max()) + 1, _UNKNOWN, dtype=np.intp)
+        example[states] = np.arange(rows)
+        present = np.flatnonzero(example >= 0)
+        if len(present) * _SHARE > rows:
+            return None
+        kind_of_state = np.empty(len(example), dtype=np.intp)
+        kind_of_state[present] = np.arange(len(present))
+        return Alike(example[present], kind_of_state[states])
 
     def _look(self, row: int) -> int:
         key = self._read(row)

@@ -19,6 +19,7 @@ from kubesched.engine.fit import Fit, PluginVerdict, Ranking
 from kubesched.engine.kept import Kept
 from kubesched.engine.kept_scores import Scores
 from kubesched.engine.lineup import Lineup, ask_filter
+from kubesched.engine.relatives import Relatives
 from kubesched.framework import CycleState, FilterPlugin, Nominator
 
 _BYTES_FOR_EVALUATIONS: Final = 512 << 20
@@ -35,6 +36,7 @@ class Evaluator:
         self._nominator = nominator
         self._random = random
         self._kept: OrderedDict[PodTemplate, Kept] = OrderedDict()
+        self._relatives = Relatives()
         self.hits = 0
         self.misses = 0
 
@@ -56,14 +58,14 @@ class Evaluator:
     def rank(self, fit: Fit) -> Ranking:
         """Run PreScore and Score over the feasible nodes of a fit."""
         if fit.is_whole:
-            maxima = fit.kept.scores.ranked(fit.state, fit.pod, fit.kept.filters.fits)
+            maxima = fit.kept.ranked(fit.state, fit.pod)
             if maxima is not None:
                 return Ranking(self._cluster, self._random, maxima=maxima)
         return Ranking(self._cluster, self._random, scores=self.score(fit))
 
     def score(self, fit: Fit) -> Scores:
         """The scores of every feasible node, plugin by plugin: for explanations."""
-        return fit.kept.scores.scores(fit.state, fit.pod, fit.rows())
+        return fit.kept.scored(fit.state, fit.pod, fit.rows())
 
     def fits_with_nominated(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Booleans:
         """Which nodes of a view (with its "what if") pass all filters, with nominated pods added and without."""
@@ -105,7 +107,7 @@ class Evaluator:
             self.hits += 1
             return kept
         self.misses += 1
-        kept = self._kept[template] = Kept(template, self._lineup, self._cluster)
+        kept = self._kept[template] = Kept(template, self._lineup, self._cluster, self._relatives)
         most = max(_FEWEST_KEPT, _BYTES_FOR_EVALUATIONS // (_BYTES_PER_ROW * self._cluster.nodes.capacity))
         while len(self._kept) > most:
             self._kept.popitem(last=False)

@@ -8,8 +8,10 @@ import numpy as np
 
 from kubesched.columns import Booleans, Cluster, NodeView, PodInfo, PodTemplate
 from kubesched.engine.filter_column import FilterColumn
+from kubesched.engine.inherited import Inherit
 from kubesched.engine.lineup import Lineup, ask_filter
 from kubesched.engine.pre_filtering import PreFilterAnswer, PreFiltered, run_pre_filters
+from kubesched.engine.tracker import as_rows
 from kubesched.framework import CycleState, FilterPlugin, Plugin, Reach
 
 _UNSEEN: Final = object()
@@ -86,26 +88,36 @@ class KeptFilters:
         self.columns.clear()
         self._completed = None
 
-    def complete(self, state: CycleState, pod: PodInfo) -> bool:
-        """Ask the plugins that keep their answers and have none yet. True if `fits` was made anew."""
+    def has_basis_of(self, other: KeptFilters, name: str) -> bool:
+        """Whether a plugin's answers rest on the same basis here and there."""
+        return self._bases.get(name) == other._bases.get(name) and self._reach[name] is other._reach[name]
+
+    def complete(self, state: CycleState, pod: PodInfo, inherit: Inherit[FilterColumn]) -> bool:
+        """Get answers of the plugins that keep them and have none yet. True if `fits` was made anew."""
         if self._completed is self._pre_filtered and self._completed is not None:
             return False
         self._completed = self._pre_filtered
         skipped, columns = state.skipped_filters, self.columns
-        self._cycle_filters = [
-            plugin
-            for plugin in self._lineup.filters
-            if self._reach[plugin.name] is Reach.CYCLE and plugin.name not in skipped
-        ]
         anew = len(self.fits) != self._cluster.nodes.capacity
         for plugin in self._lineup.filters:
             name, reach = plugin.name, self._reach[plugin.name]
             if name in skipped or reach is Reach.CYCLE:
                 anew |= columns.pop(name, None) is not None
             elif name not in columns:
-                column = columns[name] = FilterColumn(plugin, reach, self._cluster.nodes.capacity)
-                self.ask(column, state, pod, self._cluster.view())
                 anew = True
+                inherited = inherit(name)
+                if inherited is not None:
+                    columns[name] = inherited.column
+                    if inherited.rows:
+                        self.ask(inherited.column, state, pod, self._cluster.view(as_rows(inherited.rows)))
+                if name not in columns:
+                    columns[name] = FilterColumn(plugin, reach, self._cluster.nodes.capacity)
+                    self._ask_all(columns[name], state, pod)
+        self._cycle_filters = [
+            plugin
+            for plugin in self._lineup.filters
+            if self._reach[plugin.name] is Reach.CYCLE and plugin.name not in skipped
+        ]
         if anew:
             self._make_fits()
         return anew
@@ -118,6 +130,20 @@ class KeptFilters:
             # Too many different reasons: `complete` asks about all rows.
             del self.columns[column.plugin.name]
             self._completed = None
+
+    def _ask_all(self, column: FilterColumn, state: CycleState, pod: PodInfo) -> None:
+        """Ask about every row; where nodes that are alike get the same answer, about one of each kind."""
+        table = self._cluster.nodes
+        alike = table.sums.alike(len(table)) if column.reach is Reach.SUMS else None
+        nodes = self._cluster.view(None if alike is None else alike.rows)
+        self.rows_asked += len(nodes)
+        verdict = ask_filter(column.plugin, state, pod, nodes)
+        if alike is not None:
+            verdict = verdict.at(alike.kind)
+        if not column.merge(slice(0, len(table)), verdict):
+            # A plugin with so many things to say is asked in every cycle.
+            del self.columns[column.plugin.name]
+            self._reach[column.plugin.name] = Reach.CYCLE
 
     def rows_changed(self, rows: list[int]) -> None:
         """The columns are up to date at these rows: take that over into `fits`."""

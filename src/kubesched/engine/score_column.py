@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kubesched.columns import Integers, NodeView
+from kubesched.columns import Booleans, Integers, NodeView
 from kubesched.engine.lineup import ask_normalize
 from kubesched.errors import PluginError
 from kubesched.framework import MAX_SCORE, CycleState, PodInfo, Reach, ScorePlugin
@@ -24,29 +24,47 @@ class ScoreColumn:
         self.raw: Integers = np.zeros(capacity, dtype=np.int64)
         self.constant: int | None = None
 
+    def copy(self) -> ScoreColumn:
+        copy = ScoreColumn(self.plugin, self.weight, self.reach, 0)
+        copy.raw, copy.constant = self.raw.copy(), self.constant
+        return copy
+
     @property
     def is_local(self) -> bool:
         """Whether a row's final score depends on that row alone: it is not normalised, or normalised to a constant."""
         return not self.normalizes or self.constant is not None
 
+    def fill(self, scores: Integers) -> None:
+        """The scores of all rows."""
+        self.raw[: len(scores)] = scores
+        first = int(scores[0]) if len(scores) else 0
+        self.constant = first if (scores == first).all() else None
+
     def merge(self, nodes: NodeView, scores: Integers) -> None:
+        """The scores of some rows."""
         self.raw[nodes.rows] = scores
-        if isinstance(nodes.rows, slice):
-            first = int(scores[0]) if len(scores) else 0
-            self.constant = first if (scores == first).all() else None
-        elif self.constant is not None and not (scores == self.constant).all():
+        if self.constant is not None and not (scores == self.constant).all():
             self.constant = None
+
+    def weighted(self, fits: Booleans) -> Integers:
+        """Weighted scores of all rows, for a plugin that does not normalise; those of feasible rows are checked."""
+        if len(self.raw) and (self.raw.min() < 0 or self.raw.max() > MAX_SCORE):
+            _check(self.plugin, self.raw[fits])
+        return self.raw * self.weight
 
 
 def normalized(plugin: ScorePlugin, state: CycleState, pod: PodInfo, raw: Integers) -> Integers:
     """Final scores of feasible nodes, before the weight. A score outside 0..100 is the plugin's mistake."""
     scores = ask_normalize(plugin, state, pod, raw) if plugin.normalizes() else raw
-    if len(scores):
-        lowest, highest = int(scores.min()), int(scores.max())
-        if lowest < 0 or highest > MAX_SCORE:
-            wrong = lowest if lowest < 0 else highest
-            problem = (
-                f"returns an invalid score {wrong}, it should be in the range of [0, {MAX_SCORE}] after normalizing"
-            )
-            raise PluginError(plugin.name, "Score", problem)
+    _check(plugin, scores)
     return scores
+
+
+def _check(plugin: ScorePlugin, scores: Integers) -> None:
+    if not len(scores):
+        return
+    lowest, highest = int(scores.min()), int(scores.max())
+    if lowest < 0 or highest > MAX_SCORE:
+        wrong = lowest if lowest < 0 else highest
+        problem = f"returns an invalid score {wrong}, it should be in the range of [0, {MAX_SCORE}] after normalizing"
+        raise PluginError(plugin.name, "Score", problem)

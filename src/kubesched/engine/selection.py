@@ -19,16 +19,18 @@ class BlockMaxima:
     Blocks are about as long as there are blocks, so that both the search for a block and the search in it are short.
     """
 
-    __slots__ = ("_maxima", "_shift", "_tied", "_totals")
+    __slots__ = ("_maxima", "_shift", "_tied", "_ties", "_totals")
 
     def __init__(self, totals: Integers) -> None:
         self._totals = totals
         self._shift = max(6, (len(totals).bit_length() + 1) // 2)
-        blocks = (len(totals) + (1 << self._shift) - 1) >> self._shift
-        self._maxima = [INFEASIBLE] * blocks
-        self._tied: list[list[int]] = [[] for _ in range(blocks)]
-        for block in range(blocks):
-            self._count(block)
+        size = 1 << self._shift
+        starts = np.arange(0, len(totals), size)
+        maxima = np.maximum.reduceat(totals, starts) if len(totals) else starts
+        is_tied = totals == np.repeat(maxima, size)[: len(totals)]
+        self._maxima: list[int] = maxima.tolist()
+        self._ties: list[int] = np.add.reduceat(is_tied, starts, dtype=np.int64).tolist() if len(totals) else []
+        self._tied: list[list[int] | None] = [None] * len(self._maxima)  # listed when a block is first drawn from
 
     @property
     def totals(self) -> Integers:
@@ -44,37 +46,42 @@ class BlockMaxima:
         block = row >> self._shift
         highest, tied = self._maxima[block], self._tied[block]
         if total > highest:
-            self._maxima[block], self._tied[block] = total, [row]
+            self._maxima[block], self._ties[block], self._tied[block] = total, 1, [row]
         elif total == highest:
-            tied.append(row)
+            self._ties[block] += 1
+            if tied is not None:
+                tied.append(row)
         elif before == highest:
-            if len(tied) > 1:
-                tied.remove(row)
-            else:
+            self._ties[block] -= 1
+            if not self._ties[block]:
                 self._count(block)
+            elif tied is not None:
+                tied.remove(row)
 
     def best(self, random: Random) -> int:
         """A row with the highest total, each with the same probability; -1 if every row is infeasible."""
         highest = max(self._maxima, default=INFEASIBLE)
         if highest <= INFEASIBLE:
             return -1
-        candidates = [tied for tied, total in zip(self._tied, self._maxima, strict=True) if total == highest]
-        if len(candidates) == 1:
-            tied = candidates[0]
-            return tied[random.randrange(len(tied))] if len(tied) > 1 else tied[0]
-        chosen = random.randrange(sum(map(len, candidates)))
-        for tied in candidates:
-            if chosen < len(tied):
-                return tied[chosen]
-            chosen -= len(tied)
-        raise AssertionError("the candidates are as many as they were counted")
+        blocks = [block for block, total in enumerate(self._maxima) if total == highest]
+        chosen = random.randrange(sum([self._ties[block] for block in blocks]))
+        for block in blocks:
+            if chosen < self._ties[block]:
+                break
+            chosen -= self._ties[block]
+        tied = self._tied[block]
+        if tied is None:
+            start = block << self._shift
+            part = self._totals[start : start + (1 << self._shift)]
+            tied = self._tied[block] = ((part == highest).nonzero()[0] + start).tolist()
+        return tied[chosen]
 
     def _count(self, block: int) -> None:
         start = block << self._shift
         part = self._totals[start : start + (1 << self._shift)]
         highest = int(part.max())
-        self._maxima[block] = highest
-        self._tied[block] = ((part == highest).nonzero()[0] + start).tolist()
+        self._maxima[block], self._tied[block] = highest, None
+        self._ties[block] = int(np.count_nonzero(part == highest))
 
 
 def best_of(totals: Integers, random: Random) -> int:

@@ -91,7 +91,9 @@ class Verdict:
 
     def at(self, positions: npt.NDArray[np.intp]) -> Verdict:
         """The answers for some of the nodes."""
-        special = {k: self.special[p] for k, p in enumerate(positions.tolist()) if p in self.special}
+        special = {}
+        if self.special:
+            special = {k: self.special[p] for k, p in enumerate(positions.tolist()) if p in self.special}
         return Verdict(self.bits[positions], self.reasons, special)
 
     def histogram(self) -> Counter[str]:

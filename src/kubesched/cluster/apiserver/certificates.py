@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-LIFETIME: Final = timedelta(days=365)
+LIFETIME: Final = timedelta(days=3650)  # a data directory keeps its certificate
 
 
 class Certificate(NamedTuple):

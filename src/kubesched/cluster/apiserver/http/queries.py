@@ -27,7 +27,8 @@ def is_watch(query: Query) -> bool:
     return _flag(query, "watch") or False
 
 
-def write_options(query: Query) -> WriteOptions:
+def write_options(query: Query, user_agent: str = "") -> WriteOptions:
+    """A writer that does not say who it is, is known by its user agent (`managerOrUserAgent` upstream)."""
     validation = query.get("fieldValidation", "")
     if validation not in ("", "Ignore", "Warn", "Strict"):
         raise _refuse_options("CreateOptions", unsupported("fieldValidation", validation, ("Ignore", "Strict", "Warn")))
@@ -35,7 +36,7 @@ def write_options(query: Query) -> WriteOptions:
         dry_run=_dry_run(query),
         strict_fields=validation == "Strict",
         ignore_unknown_fields=validation == "Ignore",
-        field_manager=query.get("fieldManager", ""),
+        field_manager=query.get("fieldManager", "") or user_agent.partition("/")[0][:128],
         force=_flag(query, "force") or False,
     )
 

@@ -92,6 +92,11 @@ class Store:
         return self.version if self._journal is None or not self._pending else self._settled_version
 
     @property
+    def failed(self) -> bool:
+        """Whether the disk refused a write; nothing is acknowledged any more."""
+        return self._failure is not None
+
+    @property
     def _pending(self) -> bool:
         return self._flush is not None
 

@@ -1,0 +1,140 @@
+"""The API server goes away, forgets, and stops believing us: nothing is lost, and nothing is done twice."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from tests.e2e.api_client import ApiClient
+from tests.e2e.conftest import StartScheduler
+from tests.e2e.control_plane import ControlPlane, RealControlPlane
+from tests.e2e.manifests import Json, node, pod
+from tests.e2e.processes import eventually
+
+
+def assert_placed_once(cluster: ControlPlane, pods: int, *, pods_per_node: int) -> None:
+    """Every pod has a node, no pod was bound twice, and no node has more pods than it takes."""
+    placements = cluster.admin.placements()
+    assert len(placements) == pods
+    nodes = list(placements.values())
+    assert max(nodes.count(name) for name in set(nodes)) <= pods_per_node
+    assert max(cluster.bindings().values()) == 1
+
+
+def test_the_api_server_dies_in_the_middle_of_a_thousand_bindings(
+    cluster: RealControlPlane, start_scheduler: StartScheduler
+) -> None:
+    """Killed and started again while bindings are under way: every pod is bound in the end, exactly once."""
+    admin, count = cluster.admin, 1000
+    admin.create_all(node(f"n{number}", pods=110) for number in range(10))
+    admin.create_all(pod(f"p{number}", cpu="10m") for number in range(count))
+    start_scheduler(config={"qps": 200}, ready=False)
+    bound = eventually(lambda: (found := len(admin.placements())) > 100 and found, "pods are being bound", every=0.02)
+    cluster.kill_api_server()
+    assert bound < count, "the API server died too late for this test"
+    cluster.start_api_server()
+    eventually(lambda: len(admin.placements()) == count, "all pods are bound", 90, every=0.5)
+    assert_placed_once(cluster, count, pods_per_node=110)
+
+
+def test_a_forgotten_version_leads_to_a_fresh_list(cluster: RealControlPlane, start_scheduler: StartScheduler) -> None:
+    """What happened while nobody watched, and was compacted away, is known all the same."""
+    admin = cluster.admin
+    admin.create_all([node("kept", cpu="2"), node("removed", cpu="64")])
+    scheduler = start_scheduler()
+    admin.create(pod("first", cpu="1", nodeSelector={"kubernetes.io/hostname": "kept"}))
+    eventually(lambda: admin.node_of("first"), "the first pod is placed")
+
+    scheduler.signal(signal.SIGSTOP)
+    admin.delete("Pod", "first")
+    admin.delete("Node", "removed")
+    admin.create(node("added", cpu="2", labels={"new": "yes"}))
+    admin.create(pod("on-kept", cpu="2", nodeSelector={"kubernetes.io/hostname": "kept"}))
+    admin.create(pod("on-added", cpu="2", nodeSelector={"new": "yes"}))
+    admin.create(pod("nowhere", cpu="10"))
+    cluster.compact()
+    cluster.kill_api_server()  # with its memory of earlier versions
+    cluster.start_api_server()
+    scheduler.signal(signal.SIGCONT)
+
+    eventually(lambda: admin.placements() == {"on-kept": "kept", "on-added": "added"}, "both pods are placed", 60)
+    assert "Watch closed: relisting" in scheduler.log
+    scheduler.signal(signal.SIGUSR2)
+    eventually(lambda: "Cache and informers agree" in scheduler.log, "the state is as after a fresh start")
+
+
+def test_an_expired_token_is_replaced_by_the_exec_plugin(
+    cluster: RealControlPlane, start_scheduler: StartScheduler
+) -> None:
+    """A kubeconfig's credential plugin is asked again when the API server no longer takes its token."""
+    admin = cluster.admin
+    account = scheduler_account(admin)
+    now = datetime.now(UTC)
+    tokens = cluster.folder / "tokens"
+    tokens.write_text(
+        "\n".join(
+            [
+                # The API server allows for clocks that differ by a minute: this one is good for five seconds.
+                cluster.tokens.token(account, expires=now - timedelta(seconds=55)),
+                cluster.tokens.token(account, expires=now + timedelta(hours=1)),
+            ]
+        )
+    )
+    kubeconfig = cluster.kubeconfig("by-plugin", {"exec": plugin(cluster.folder, tokens)})
+    admin.create(node("n1"))
+    scheduler = start_scheduler(kubeconfig=kubeconfig)
+    admin.create(pod("before", cpu="10m"))
+    eventually(lambda: admin.node_of("before"), "the first pod is placed")
+    assert len(tokens.read_text().splitlines()) == 1, "the plugin ran once"
+
+    numbers = iter(range(1000))
+
+    def another_pod_needs_another_token() -> bool:
+        admin.create(pod(f"p{next(numbers)}", cpu="10m"))
+        return not tokens.read_text()
+
+    eventually(another_pod_needs_another_token, "the first token has expired", every=0.5)
+    admin.create(pod("after", cpu="10m"))
+    eventually(lambda: admin.node_of("after"), "a pod is placed with the second token")
+    assert scheduler.is_running
+
+
+def scheduler_account(admin: ApiClient) -> Json:
+    """A ServiceAccount that may do what kube-scheduler may."""
+    name, namespace = "kubesched", "kube-system"
+    admin.delete("ServiceAccount", name, namespace)
+    account = admin.create({"kind": "ServiceAccount", "metadata": {"name": name, "namespace": namespace}})
+    for role in ("system:kube-scheduler", "system:volume-scheduler"):
+        binding = f"kubesched-{role.replace(':', '-')}"
+        admin.delete("ClusterRoleBinding", binding)
+        admin.create(
+            {
+                "kind": "ClusterRoleBinding",
+                "metadata": {"name": binding},
+                "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role},
+                "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": namespace}],
+            }
+        )
+    return account
+
+
+def plugin(folder: Path, tokens: Path) -> Json:
+    """An exec plugin that hands out the tokens in a file, one per run."""
+    script = folder / "plugin.py"
+    script.write_text(
+        "import json, pathlib\n"
+        f"file = pathlib.Path({str(tokens)!r})\n"
+        "token, *rest = file.read_text().splitlines()\n"
+        "file.write_text('\\n'.join(rest))\n"
+        "status = {'token': token}\n"
+        "version = 'client.authentication.k8s.io/v1'\n"
+        "print(json.dumps({'apiVersion': version, 'kind': 'ExecCredential', 'status': status}))\n"
+    )
+    return {
+        "apiVersion": "client.authentication.k8s.io/v1",
+        "command": sys.executable,
+        "args": [str(script)],
+        "interactiveMode": "Never",
+    }
