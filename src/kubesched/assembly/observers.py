@@ -104,6 +104,20 @@ class PreemptionMetrics:
         self._metrics.preemption_goroutines_execution.inc(result)
 
 
+class PodGroupMetrics:
+    """A `PodGroupObserver`."""
+
+    def __init__(self, metrics: SchedulerMetrics) -> None:
+        self._metrics = metrics
+
+    def algorithm_ran(self, seconds: float) -> None:
+        self._metrics.podgroup_scheduling_algorithm_duration.observe(seconds)
+
+    def attempted(self, profile: str, result: str, seconds: float) -> None:
+        self._metrics.podgroup_schedule_attempts.inc(result, profile)
+        self._metrics.podgroup_scheduling_attempt_duration.observe(seconds, result, profile)
+
+
 def show_state(metrics: SchedulerMetrics, assembled: Assembled) -> None:
     """Numbers that are read off the scheduler's state whenever somebody scrapes."""
     queue, cache, scheduler = assembled.queue, assembled.cache, assembled.scheduler
