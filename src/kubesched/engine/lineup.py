@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import ParamSpec, TypeVar
 
 from kubesched.columns import Integers, NodeView, PodInfo
 from kubesched.errors import PluginError
@@ -18,6 +19,9 @@ from kubesched.framework import (
     Status,
     Verdict,
 )
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +38,7 @@ def ask_pre_filter(
     plugin: PreFilterPlugin, state: CycleState, pod: PodInfo, nodes: NodeView
 ) -> tuple[PreFilterResult, Status]:
     try:
-        answer = plugin.pre_filter(state, pod, nodes)
+        answer = _timed(state, plugin.name, "PreFilter", plugin.pre_filter, state, pod, nodes)
     except Exception as error:
         raise _broken(plugin.name, "PreFilter", error) from error
     if isinstance(answer, Status):
@@ -44,7 +48,7 @@ def ask_pre_filter(
 
 def ask_filter(plugin: FilterPlugin, state: CycleState, pod: PodInfo, nodes: NodeView) -> Verdict:
     try:
-        verdict = plugin.filter_nodes(state, pod.template, nodes)
+        verdict = _timed(state, plugin.name, "Filter", plugin.filter_nodes, state, pod.template, nodes)
     except Exception as error:
         raise _broken(plugin.name, "Filter", error) from error
     if len(getattr(verdict, "bits", ())) != len(nodes):
@@ -58,7 +62,7 @@ def ask_filter(plugin: FilterPlugin, state: CycleState, pod: PodInfo, nodes: Nod
 
 def ask_pre_score(plugin: PreScorePlugin, state: CycleState, pod: PodInfo, nodes: NodeView) -> Status:
     try:
-        status = plugin.pre_score(state, pod, nodes)
+        status = _timed(state, plugin.name, "PreScore", plugin.pre_score, state, pod, nodes)
     except Exception as error:
         raise _broken(plugin.name, "PreScore", error) from error
     if not (status.is_success or status.is_skip):
@@ -68,7 +72,7 @@ def ask_pre_score(plugin: PreScorePlugin, state: CycleState, pod: PodInfo, nodes
 
 def ask_score(plugin: ScorePlugin, state: CycleState, pod: PodInfo, nodes: NodeView) -> Integers:
     try:
-        scores = plugin.score_nodes(state, pod.template, nodes)
+        scores = _timed(state, plugin.name, "Score", plugin.score_nodes, state, pod.template, nodes)
     except Exception as error:
         raise _broken(plugin.name, "Score", error) from error
     if getattr(scores, "shape", None) != (len(nodes),):
@@ -84,6 +88,11 @@ def ask_normalize(plugin: ScorePlugin, state: CycleState, pod: PodInfo, scores: 
     if getattr(normalized, "shape", None) != scores.shape:
         raise PluginError(plugin.name, "NormalizeScore", f"must answer with {len(scores)} scores, not {normalized!r}")
     return normalized
+
+
+def _timed(state: CycleState, plugin: str, point: str, call: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+    stopwatch = state.stopwatch
+    return call(*args, **kwargs) if stopwatch is None else stopwatch.plugin(plugin, point, call, *args, **kwargs)
 
 
 def _broken(plugin: str, point: str, error: Exception) -> PluginError:
