@@ -20,7 +20,8 @@ from kubesched.engine.kept import Kept
 from kubesched.engine.kept_scores import Scores
 from kubesched.engine.lineup import Lineup, ask_filter
 from kubesched.engine.relatives import Relatives
-from kubesched.framework import CycleState, FilterPlugin, Nominator
+from kubesched.framework import CycleState, FilterPlugin, Nominator, Stopwatch
+from kubesched.framework.stopwatch import ATTEMPTS_PER_SAMPLE
 
 _BYTES_FOR_EVALUATIONS: Final = 512 << 20
 _BYTES_PER_ROW: Final = 128
@@ -46,11 +47,21 @@ class _DroppedOnFailure:
 class Evaluator:
     """A profile's engine. Results equal an evaluation from scratch, always; what did not change is not asked again."""
 
-    def __init__(self, lineup: Lineup, cluster: Cluster, nominator: Nominator, random: Random) -> None:
+    def __init__(
+        self,
+        lineup: Lineup,
+        cluster: Cluster,
+        nominator: Nominator,
+        random: Random,
+        stopwatch: Stopwatch | None = None,
+    ) -> None:
+        """One attempt in ten is timed with the `stopwatch`."""
         self._lineup = lineup
         self._cluster = cluster
         self._nominator = nominator
         self._random = random
+        self._stopwatch = stopwatch
+        self._attempts = 0
         self._kept: OrderedDict[PodTemplate, Kept] = OrderedDict()
         self._relatives = Relatives()
         self.hits = 0
@@ -61,19 +72,48 @@ class Evaluator:
         with self._kept_if_all_goes_well(pod.template):
             kept = self._kept_for(pod.template)
             state = kept.start(pod)
-            pre_filtered = kept.filters.pre_filter(state, pod)
-            fit = Fit(pod, state, self._cluster, pre_filtered, kept)
-            if not pre_filtered.status.is_success:
-                return fit
-            kept.refresh(state, pod)
-            if pre_filtered.node_names is not None:
-                fit.consider_only(pre_filtered.node_names)
-            self._apply_nominations(fit)
-            self._ask_cycle_filters(fit)
+            stopwatch = state.stopwatch = state.lasting.stopwatch = self._next_stopwatch()
+            if stopwatch is not None:
+                return self._filter_timed(stopwatch, kept, state, pod)
+            fit = Fit(pod, state, self._cluster, kept.filters.pre_filter(state, pod), kept)
+            if fit.pre_filtered.status.is_success:
+                self._filter(fit)
             return fit
+
+    def _filter(self, fit: Fit) -> None:
+        fit.kept.refresh(fit.state, fit.pod)
+        if fit.pre_filtered.node_names is not None:
+            fit.consider_only(fit.pre_filtered.node_names)
+        self._apply_nominations(fit)
+        self._ask_cycle_filters(fit)
+
+    def _filter_timed(self, stopwatch: Stopwatch, kept: Kept, state: CycleState, pod: PodInfo) -> Fit:
+        """The same as in `filter`, looked at."""
+        pre_filtered = stopwatch.point("PreFilter", kept.filters.pre_filter, state, pod)
+        fit = Fit(pod, state, self._cluster, pre_filtered, kept)
+        skipped = state.skipped_filters
+        stopwatch.evaluated("PreFilter", (p.name for p in self._lineup.pre_filters if p.name not in skipped))
+        if pre_filtered.status.is_success:
+            stopwatch.point("Filter", self._filter, fit)
+            stopwatch.evaluated("Filter", (p.name for p in self._lineup.filters if p.name not in skipped))
+        return fit
+
+    def _next_stopwatch(self) -> Stopwatch | None:
+        self._attempts += 1
+        return self._stopwatch if self._attempts % ATTEMPTS_PER_SAMPLE == 0 else None
 
     def rank(self, fit: Fit) -> Ranking:
         """Run PreScore and Score over the feasible nodes of a fit."""
+        stopwatch = fit.state.stopwatch
+        if stopwatch is None:
+            return self._rank(fit)
+        ranking = stopwatch.point("Score", self._rank, fit)
+        skipped = fit.state.skipped_scores
+        stopwatch.evaluated("PreScore", (p.name for p in self._lineup.pre_scores if p.name not in skipped))
+        stopwatch.evaluated("Score", (p.name for p, _ in self._lineup.scores if p.name not in skipped))
+        return ranking
+
+    def _rank(self, fit: Fit) -> Ranking:
         if fit.is_whole:
             with self._kept_if_all_goes_well(fit.pod.template):
                 maxima = fit.kept.ranked(fit.state, fit.pod)

@@ -45,6 +45,7 @@ from kubesched.framework.pod_group import Placement, PodGroupAssignments, PodGro
 from kubesched.framework.preemption import PreemptionObserver, SilentPreemption, Victims
 from kubesched.framework.queued_pod import QueuedPod
 from kubesched.framework.status import SKIP, SUCCESS, WAIT, Code, Status
+from kubesched.framework.stopwatch import CallObserver, Stopwatch
 from kubesched.framework.verdict import Reason, Verdict
 
 __all__ = [
@@ -57,6 +58,7 @@ __all__ = [
     "Action",
     "ApiWriter",
     "BindPlugin",
+    "CallObserver",
     "Cluster",
     "ClusterEvent",
     "Code",
@@ -107,6 +109,7 @@ __all__ = [
     "ScorePlugin",
     "SilentPreemption",
     "Status",
+    "Stopwatch",
     "Verdict",
     "Victims",
     "WaitingPod",
