@@ -24,6 +24,7 @@ class LazyCommand(NamedTuple):
 
 
 COMMANDS: Final[dict[str, LazyCommand]] = {
+    "up": LazyCommand("kubesched.cli.up", "Start a whole cluster on this machine: nothing else is needed."),
     "run": LazyCommand(
         "kubesched.cli.run", "Schedule the pods of a cluster, in the place of kube-scheduler or beside it."
     ),

@@ -27,6 +27,22 @@ _BYTES_PER_ROW: Final = 128
 _FEWEST_KEPT: Final = 8
 
 
+class _DroppedOnFailure:
+    """A plugin that fails half-way leaves answers that are half true: they are not kept."""
+
+    __slots__ = ("_kept", "_template")
+
+    def __init__(self, kept: OrderedDict[PodTemplate, Kept], template: PodTemplate) -> None:
+        self._kept = kept
+        self._template = template
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None:
+            self._kept.pop(self._template, None)
+
+
 class Evaluator:
     """A profile's engine. Results equal an evaluation from scratch, always; what did not change is not asked again."""
 
@@ -42,30 +58,33 @@ class Evaluator:
 
     def filter(self, pod: PodInfo) -> Fit:
         """Run PreFilter and Filter. Raises PluginError if a plugin fails."""
-        kept = self._kept_for(pod.template)
-        state = kept.start(pod)
-        pre_filtered = kept.filters.pre_filter(state, pod)
-        fit = Fit(pod, state, self._cluster, pre_filtered, kept)
-        if not pre_filtered.status.is_success:
+        with self._kept_if_all_goes_well(pod.template):
+            kept = self._kept_for(pod.template)
+            state = kept.start(pod)
+            pre_filtered = kept.filters.pre_filter(state, pod)
+            fit = Fit(pod, state, self._cluster, pre_filtered, kept)
+            if not pre_filtered.status.is_success:
+                return fit
+            kept.refresh(state, pod)
+            if pre_filtered.node_names is not None:
+                fit.consider_only(pre_filtered.node_names)
+            self._apply_nominations(fit)
+            self._ask_cycle_filters(fit)
             return fit
-        kept.refresh(state, pod)
-        if pre_filtered.node_names is not None:
-            fit.consider_only(pre_filtered.node_names)
-        self._apply_nominations(fit)
-        self._ask_cycle_filters(fit)
-        return fit
 
     def rank(self, fit: Fit) -> Ranking:
         """Run PreScore and Score over the feasible nodes of a fit."""
         if fit.is_whole:
-            maxima = fit.kept.ranked(fit.state, fit.pod)
+            with self._kept_if_all_goes_well(fit.pod.template):
+                maxima = fit.kept.ranked(fit.state, fit.pod)
             if maxima is not None:
                 return Ranking(self._cluster, self._random, maxima=maxima)
         return Ranking(self._cluster, self._random, scores=self.score(fit))
 
     def score(self, fit: Fit) -> Scores:
         """The scores of every feasible node, plugin by plugin: for explanations."""
-        return fit.kept.scored(fit.state, fit.pod, fit.rows())
+        with self._kept_if_all_goes_well(fit.pod.template):
+            return fit.kept.scored(fit.state, fit.pod, fit.rows())
 
     def fits_with_nominated(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Booleans:
         """Which nodes of a view (with its "what if") pass all filters, with nominated pods added and without."""
@@ -99,6 +118,9 @@ class Evaluator:
     def forget(self) -> None:
         """Drop all kept answers."""
         self._kept.clear()
+
+    def _kept_if_all_goes_well(self, template: PodTemplate) -> _DroppedOnFailure:
+        return _DroppedOnFailure(self._kept, template)
 
     def _kept_for(self, template: PodTemplate) -> Kept:
         kept = self._kept.get(template)

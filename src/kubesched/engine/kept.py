@@ -49,15 +49,6 @@ class Kept:
 
     def refresh(self, state: CycleState, pod: PodInfo) -> None:
         """Ask again where something has changed; only after a PreFilter that did not reject the pod."""
-        try:
-            self._refresh(state, pod)
-        except BaseException:
-            # What was asked before a plugin failed is not known to be all: start anew next time.
-            self.filters.drop()
-            self.scores.drop()
-            raise
-
-    def _refresh(self, state: CycleState, pod: PodInfo) -> None:
         changes = self._tracker.changes()
         filters, scores = self.filters, self.scores
         if changes.everything:
@@ -76,42 +67,46 @@ class Kept:
         if filters.complete(state, pod, self._inherited_filter):
             scores.drop_totals()
             self._memo = None
-            self._relatives.remember(self)
+            self._relatives.has_filtered(self)
         elif rows:
             filters.rows_changed(rows)
             scores.rows_changed(rows, filters.fits)
 
     def ranked(self, state: CycleState, pod: PodInfo) -> BlockMaxima | None:
         """The totals of all rows, where they can be kept; only after `refresh`."""
-        return self.scores.ranked(state, pod, self.filters.fits, self._inherited_score)
+        version = self.scores.columns_version
+        maxima = self.scores.ranked(state, pod, self.filters.fits, self._inherited_score)
+        if version != self.scores.columns_version:
+            self._relatives.has_scored(self)
+        return maxima
 
     def scored(self, state: CycleState, pod: PodInfo, rows: RowArray) -> Scores:
         """Every plugin's scores of some rows; only after `refresh`."""
-        return self.scores.scores(state, pod, rows, self._inherited_score)
+        version = self.scores.columns_version
+        scores = self.scores.scores(state, pod, rows, self._inherited_score)
+        if version != self.scores.columns_version:
+            self._relatives.has_scored(self)
+        return scores
 
     def _inherited_filter(self, name: str) -> Inherited[FilterColumn] | None:
-        relative = self._relative(name)
+        relative = self._relatives.filtered(name, self.aspects.get(name))
         column = relative.filters.columns.get(name) if relative is not None else None
-        return self._inherited(relative, column.copy()) if relative is not None and column is not None else None
+        return None if relative is None or column is None else self._inherited(relative, name, column)
 
     def _inherited_score(self, name: str) -> Inherited[ScoreColumn] | None:
-        relative = self._relative(name)
+        relative = self._relatives.scored(name, self.aspects.get(name))
         column = relative.scores.columns.get(name) if relative is not None else None
-        return self._inherited(relative, column.copy()) if relative is not None and column is not None else None
+        return None if relative is None or column is None else self._inherited(relative, name, column)
 
-    def _relative(self, name: str) -> Kept | None:
-        """Another template that is alike to this plugin, whose answers rest on the same basis."""
-        relative = self._relatives.of(name, self.aspects.get(name))
-        if relative is None or relative is self or not self.filters.has_basis_of(relative.filters, name):
+    def _inherited(self, relative: Kept, name: str, column: C) -> Inherited[C] | None:
+        """A copy of a relative's column, with the rows at which it may be wrong by now."""
+        if relative is self or not self.filters.has_basis_of(relative.filters, name):
             return None
-        return relative
-
-    def _inherited(self, relative: Kept, column: C) -> Inherited[C] | None:
-        """The column, with the rows at which it may be wrong by now."""
         changes = relative._tracker.pending()
         if changes.everything:
             return None
-        return Inherited(column, changes.nodes if column.reach is Reach.NODE else changes.nodes + changes.pods)
+        rows = changes.nodes if column.reach is Reach.NODE else changes.nodes + changes.pods
+        return Inherited(column.copy(), rows)
 
     def _without_remembered(self, rows: list[int]) -> list[int]:
         """Settle the rows whose answers are remembered; returns the others."""

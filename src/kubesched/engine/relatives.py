@@ -16,14 +16,22 @@ if TYPE_CHECKING:
 
 
 class Relatives:
-    """By plugin and aspect: whoever was brought up to date last. Holds nobody alive."""
+    """By plugin and aspect: who has answers of the plugin's filter, and who of its score. Holds nobody alive."""
 
     def __init__(self) -> None:
-        self._latest: WeakValueDictionary[tuple[str, Hashable], Kept] = WeakValueDictionary()
+        self._filtered: WeakValueDictionary[tuple[str, Hashable], Kept] = WeakValueDictionary()
+        self._scored: WeakValueDictionary[tuple[str, Hashable], Kept] = WeakValueDictionary()
 
-    def of(self, plugin: str, aspect: Hashable) -> Kept | None:
-        return self._latest.get((plugin, aspect)) if aspect is not None else None
+    def filtered(self, plugin: str, aspect: Hashable) -> Kept | None:
+        return self._filtered.get((plugin, aspect)) if aspect is not None else None
 
-    def remember(self, kept: Kept) -> None:
-        for plugin, aspect in kept.aspects.items():
-            self._latest[plugin, aspect] = kept
+    def scored(self, plugin: str, aspect: Hashable) -> Kept | None:
+        return self._scored.get((plugin, aspect)) if aspect is not None else None
+
+    def has_filtered(self, kept: Kept) -> None:
+        for plugin in kept.filters.columns.keys() & kept.aspects.keys():
+            self._filtered[plugin, kept.aspects[plugin]] = kept
+
+    def has_scored(self, kept: Kept) -> None:
+        for plugin in kept.scores.columns.keys() & kept.aspects.keys():
+            self._scored[plugin, kept.aspects[plugin]] = kept

@@ -54,6 +54,9 @@ class BindingCycle:
         except asyncio.CancelledError:
             self._undo(queued, assumed, Rejected(Status.failed("the scheduler is stopping")), started)
             raise
+        except Exception as error:
+            log.error("Binding cycle failed", error, pod=queued.info.key)
+            rejected = Rejected(Status.failed(error))
         if rejected is not None:
             self._undo(queued, assumed, rejected, started)
             return
@@ -128,6 +131,7 @@ class BindingCycle:
 
     def _undo(self, queued: QueuedPod, assumed: Assumed, rejected: Rejected, started: float) -> None:
         pod = queued.info.pod
+        self._profile.handle.waiting.remove(queued.uid)
         self._profile.unreserve(assumed.state, pod, assumed.node_name)
         was_assumed = self._cache.is_assumed(queued.uid)
         if was_assumed:
