@@ -26,7 +26,7 @@ spec: {nodeName: a, containers: [{name: c, image: x, resources: {requests: {cpu:
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "kubesched.cli.main", "explain", *arguments]
+    command = [sys.executable, "-m", "kubesched", "explain", *arguments]
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
 
