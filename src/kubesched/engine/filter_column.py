@@ -22,6 +22,11 @@ class FilterColumn:
         self.bits: Integers = np.zeros(capacity, dtype=np.int64)
         self.reasons: tuple[Reason, ...] = ()
 
+    def copy(self) -> FilterColumn:
+        copy = FilterColumn(self.plugin, self.reach, 0)
+        copy.bits, copy.reasons = self.bits.copy(), self.reasons
+        return copy
+
     def fits(self, rows: Rows) -> Booleans:
         fitting: Booleans = self.bits[rows] == 0
         return fitting

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import ParamSpec, TypeVar
 
 import numpy as np
 
@@ -21,6 +22,9 @@ from kubesched.framework import (
     Verdict,
 )
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lineup:
@@ -36,7 +40,7 @@ def ask_pre_filter(
     plugin: PreFilterPlugin, state: CycleState, pod: PodInfo, nodes: NodeView
 ) -> tuple[PreFilterResult, Status]:
     try:
-        answer = plugin.pre_filter(state, pod, nodes)
+        answer = _timed(state, plugin.name, "PreFilter", plugin.pre_filter, state, pod, nodes)
     except Exception as error:
         raise _broken(plugin.name, "PreFilter", error) from error
     if isinstance(answer, Status):
@@ -52,7 +56,7 @@ def ask_pre_filter(
 
 def ask_filter(plugin: FilterPlugin, state: CycleState, pod: PodInfo, nodes: NodeView) -> Verdict:
     try:
-        verdict: object = plugin.filter_nodes(state, pod.template, nodes)
+        verdict: object = _timed(state, plugin.name, "Filter", plugin.filter_nodes, state, pod.template, nodes)
     except Exception as error:
         raise _broken(plugin.name, "Filter", error) from error
     if not isinstance(verdict, Verdict) or np.shape(verdict.bits) != (len(nodes),):
@@ -66,7 +70,7 @@ def ask_filter(plugin: FilterPlugin, state: CycleState, pod: PodInfo, nodes: Nod
 
 def ask_pre_score(plugin: PreScorePlugin, state: CycleState, pod: PodInfo, nodes: NodeView) -> Status:
     try:
-        status = plugin.pre_score(state, pod, nodes)
+        status = _timed(state, plugin.name, "PreScore", plugin.pre_score, state, pod, nodes)
     except Exception as error:
         raise _broken(plugin.name, "PreScore", error) from error
     if not isinstance(status, Status):
@@ -78,7 +82,7 @@ def ask_pre_score(plugin: PreScorePlugin, state: CycleState, pod: PodInfo, nodes
 
 def ask_score(plugin: ScorePlugin, state: CycleState, pod: PodInfo, nodes: NodeView) -> Integers:
     try:
-        scores = plugin.score_nodes(state, pod.template, nodes)
+        scores = _timed(state, plugin.name, "Score", plugin.score_nodes, state, pod.template, nodes)
     except Exception as error:
         raise _broken(plugin.name, "Score", error) from error
     if not _are_integers(scores, len(nodes)):
@@ -99,6 +103,11 @@ def ask_normalize(plugin: ScorePlugin, state: CycleState, pod: PodInfo, scores: 
 
 def _are_integers(scores: object, length: int) -> bool:
     return isinstance(scores, np.ndarray) and scores.shape == (length,) and np.issubdtype(scores.dtype, np.integer)
+
+
+def _timed(state: CycleState, plugin: str, point: str, call: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+    stopwatch = state.stopwatch
+    return call(*args, **kwargs) if stopwatch is None else stopwatch.plugin(plugin, point, call, *args, **kwargs)
 
 
 def _broken(plugin: str, point: str, error: Exception) -> PluginError:

@@ -226,17 +226,25 @@ class Profile:
         return cast("tuple[P, ...]", self._at[point])
 
     @staticmethod
-    def _call(plugin: Plugin, point: str, method: Callable[..., Status], *args: Any) -> Status:
+    def _call(plugin: Plugin, point: str, method: Callable[..., Status], state: CycleState, *args: Any) -> Status:
         try:
-            status = _check(method(*args))
+            if state.stopwatch is None:
+                status = _check(method(state, *args))
+            else:
+                status = _check(state.stopwatch.plugin(plugin.name, point, method, state, *args))
         except Exception as error:
             return _broken(plugin, point, error)
         return status if status.is_success or status.is_skip else _explained(plugin, point, status)
 
     @staticmethod
-    async def _await(plugin: Plugin, point: str, method: Callable[..., Awaitable[Status]], *args: Any) -> Status:
+    async def _await(
+        plugin: Plugin, point: str, method: Callable[..., Awaitable[Status]], state: CycleState, *args: Any
+    ) -> Status:
         try:
-            status = _check(await method(*args))
+            if state.stopwatch is None:
+                status = _check(await method(state, *args))
+            else:
+                status = _check(await state.stopwatch.plugin_async(plugin.name, point, method, state, *args))
         except Exception as error:
             return _broken(plugin, point, error)
         return status if status.is_success or status.is_skip else _explained(plugin, point, status)

@@ -13,6 +13,7 @@ from kubesched.clock import Clock
 from kubesched.errors import ClientError
 from kubesched.framework import NominatingInfo, PreBindPlugin, QueuedPod, Status
 from kubesched.framework.events import ASSIGNED_POD_DELETE
+from kubesched.framework.stopwatch import timed_point_async
 from kubesched.runtime.profile import Profile
 from kubesched.scheduling.extenders import ExtenderChain
 from kubesched.scheduling.failure import FailureHandler
@@ -79,12 +80,17 @@ class BindingCycle:
             if not status.is_success:
                 return Rejected(status)
         by_extender = await self._extenders.bind(pod, node_name)
-        status = by_extender if by_extender is not None else await profile.bind(state, pod, node_name)
+        if by_extender is not None:
+            status = by_extender
+        else:
+            status = await timed_point_async(state.stopwatch, "Bind", profile.bind, state, pod, node_name)
         return None if status.is_success else Rejected(status)
 
     async def _pre_bind(self, active: Sequence[PreBindPlugin], queued: QueuedPod, assumed: Assumed) -> Status:
         """PreBind, which preemption may cancel while it waits."""
-        task = asyncio.ensure_future(self._profile.pre_bind(active, assumed.state, queued.info.pod, assumed.node_name))
+        state, run = assumed.state, self._profile.pre_bind
+        timed = timed_point_async(state.stopwatch, "PreBind", run, active, state, queued.info.pod, assumed.node_name)
+        task = asyncio.ensure_future(timed)
         reasons: list[str] = []
 
         def cancel(reason: str) -> None:

@@ -17,6 +17,7 @@ from kubesched.engine import Evaluator, Fit
 from kubesched.errors import IllegalTransitionError, KubeschedError
 from kubesched.framework import CycleState, Diagnosis, NominatingInfo, QueuedPod, Status
 from kubesched.framework.diagnosis import ListedStatuses
+from kubesched.framework.stopwatch import timed_point, timed_point_async
 from kubesched.runtime.profile import Profile
 from kubesched.scheduling.extenders import ExtenderChain
 from kubesched.scheduling.sampling import Sampler
@@ -119,7 +120,9 @@ class SchedulingCycle:
         diagnosis = fit.diagnosis()
         nominating: NominatingInfo | None = CLEAR_NOMINATION
         if self._profile.post_filters:
-            result, status = await self._profile.post_filter(fit.state, queued.info, diagnosis)
+            stopwatch, state = fit.state.stopwatch, fit.state
+            run = self._profile.post_filter
+            result, status = await timed_point_async(stopwatch, "PostFilter", run, state, queued.info, diagnosis)
             diagnosis.post_filter_message = status.message
             nominating = result.nominating if result is not None else None
         return Rejected(Status.unschedulable(diagnosis.message()), diagnosis, nominating, fit.state)
@@ -136,7 +139,8 @@ class SchedulingCycle:
         if rejected is not None:
             return rejected
         state, profile = decision.state, self._profile
-        status = profile.permit(state, queued.info.pod, decision.node_name)
+        permit = profile.permit
+        status = timed_point(state.stopwatch, "Permit", permit, state, queued.info.pod, decision.node_name)
         if status.is_success or status.is_wait:
             if state.pods_to_activate:
                 profile.handle.activate(state.pods_to_activate.values())
@@ -153,7 +157,8 @@ class SchedulingCycle:
         except IllegalTransitionError as error:
             return Rejected(Status.failed(error))
         profile.handle.nominator.remove(pod)
-        status = profile.reserve(decision.state, pod, decision.node_name)
+        state = decision.state
+        status = timed_point(state.stopwatch, "Reserve", profile.reserve, state, pod, decision.node_name)
         if status.is_success:
             return None
         self.undo(queued, decision)
