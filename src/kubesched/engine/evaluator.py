@@ -40,8 +40,8 @@ class _DroppedOnFailure:
     def __enter__(self) -> None: ...
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is not None:
-            self._kept.pop(self._template, None)
+        if kind is not None and (kept := self._kept.pop(self._template, None)) is not None:
+            kept.drop()
 
 
 class Evaluator:
