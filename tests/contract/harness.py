@@ -38,7 +38,7 @@ _RANDOM: Final = {
     "batch.kubernetes.io/controller-uid": "UID",
 }
 # Real servers add these through admission plugins and controllers that the embedded cluster does without.
-_IGNORED: Final = frozenset({"managedFields", "serviceAccount", "serviceAccountName", "storageVersionHash", "selfLink"})
+_IGNORED: Final = frozenset({"serviceAccount", "serviceAccountName", "storageVersionHash", "selfLink"})
 
 
 @dataclass(frozen=True)
@@ -178,6 +178,9 @@ def normalised(value: Any, known: dict[str, str], ignore: tuple[str, ...] = ()) 
 
 def _drop(value: Any, path: list[str]) -> None:
     if isinstance(value, list):
+        if path[0].isdecimal():
+            value[int(path[0])] = None
+            return
         for item in value:
             _drop(item, path[1:] if path[0] == "*" else path)
     elif isinstance(value, dict):
@@ -195,6 +198,12 @@ def _clean(value: Any, known: dict[str, str]) -> Any:
             for key, item in value.items()
             if key not in _IGNORED
         }
+        if applied := [item for item in value.get("managedFields") or () if item["operation"] == "Apply"]:
+            # Real servers track every writer; the embedded one begins with the first apply.
+            managers = {(item["manager"], item.get("subresource", "")): item["fieldsV1"] for item in applied}
+            cleaned["managedFields"] = {f"{name} {part}": fields for (name, part), fields in managers.items()}
+        else:
+            cleaned.pop("managedFields", None)
         return {_text(key, known): item for key, item in cleaned.items() if item is not None} or None
     if isinstance(value, list):
         return [_clean(item, known) for item in value] or None
@@ -206,5 +215,7 @@ def _clean(value: Any, known: dict[str, str]) -> Any:
 def _text(value: str, known: dict[str, str]) -> str:
     for name, text in known.items():
         value = value.replace(text, f"<{name}>") if len(text) > 2 else value
+    if re.fullmatch(r"\d+s", value):
+        return "AGE"
     value = re.sub(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "UID", value)
     return re.sub(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", "TIME", value)

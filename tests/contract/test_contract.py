@@ -6,9 +6,9 @@ test asks it again, so that the recording cannot drift from the scenarios.
 
 from __future__ import annotations
 
+import asyncio
 import json
-import subprocess
-import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -17,22 +17,34 @@ import pytest
 from tests.contract.harness import HERE, Answer, Client, Scenario, load_scenarios
 from tests.contract.real_server import TOKEN, find_assets, running
 
+from kubesched.cluster.apiserver.server import ApiServer
+
 SCENARIOS: Final = load_scenarios()
 RECORDED: Final[dict[str, list[list[Any]]]] = json.loads((HERE / "recorded" / "answers.json").read_text())
 
 
 @pytest.fixture(scope="module")
 def embedded() -> Iterator[Client]:
-    """A client of an embedded server in a process of its own."""
-    command = [sys.executable, "-m", "kubesched.cluster.apiserver", "--insecure-http"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        client = Client(process.stdout.readline().strip())
+    """A client of an embedded server, which runs on a thread of its own."""
+    started, stop = threading.Event(), asyncio.Event()
+    server = ApiServer(insecure_http=True)
+
+    async def serve() -> None:
+        await server.start()
+        started.set()
+        await stop.wait()
+        await server.stop()
+
+    with asyncio.Runner() as runner:
+        loop = runner.get_loop()
+        thread = threading.Thread(target=runner.run, args=(serve(),))
+        thread.start()
+        started.wait(10)
+        client = Client(server.address)
         yield client
         client.close()
-        process.stdin.close()
-        process.wait(10)
+        loop.call_soon_threadsafe(stop.set)
+        thread.join(10)
 
 
 @pytest.fixture(scope="module")

@@ -19,12 +19,29 @@ from kubesched.engine.fit import Fit, PluginVerdict, Ranking
 from kubesched.engine.kept import Kept
 from kubesched.engine.kept_scores import Scores
 from kubesched.engine.lineup import Lineup, ask_filter
+from kubesched.engine.relatives import Relatives
 from kubesched.framework import CycleState, FilterPlugin, Nominator, Stopwatch
 from kubesched.framework.stopwatch import ATTEMPTS_PER_SAMPLE
 
 _BYTES_FOR_EVALUATIONS: Final = 512 << 20
 _BYTES_PER_ROW: Final = 128
 _FEWEST_KEPT: Final = 8
+
+
+class _DroppedOnFailure:
+    """A plugin that fails half-way leaves answers that are half true: they are not kept."""
+
+    __slots__ = ("_kept", "_template")
+
+    def __init__(self, kept: OrderedDict[PodTemplate, Kept], template: PodTemplate) -> None:
+        self._kept = kept
+        self._template = template
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None:
+            self._kept.pop(self._template, None)
 
 
 class Evaluator:
@@ -46,21 +63,23 @@ class Evaluator:
         self._stopwatch = stopwatch
         self._attempts = 0
         self._kept: OrderedDict[PodTemplate, Kept] = OrderedDict()
+        self._relatives = Relatives()
         self.hits = 0
         self.misses = 0
         self._rows_of_dropped = 0
 
     def filter(self, pod: PodInfo) -> Fit:
         """Run PreFilter and Filter. Raises PluginError if a plugin fails."""
-        kept = self._kept_for(pod.template)
-        state = kept.start(pod)
-        stopwatch = state.stopwatch = state.lasting.stopwatch = self._next_stopwatch()
-        if stopwatch is not None:
-            return self._filter_timed(stopwatch, kept, state, pod)
-        fit = Fit(pod, state, self._cluster, kept.filters.pre_filter(state, pod), kept)
-        if fit.pre_filtered.status.is_success:
-            self._filter(fit)
-        return fit
+        with self._kept_if_all_goes_well(pod.template):
+            kept = self._kept_for(pod.template)
+            state = kept.start(pod)
+            stopwatch = state.stopwatch = state.lasting.stopwatch = self._next_stopwatch()
+            if stopwatch is not None:
+                return self._filter_timed(stopwatch, kept, state, pod)
+            fit = Fit(pod, state, self._cluster, kept.filters.pre_filter(state, pod), kept)
+            if fit.pre_filtered.status.is_success:
+                self._filter(fit)
+            return fit
 
     def _filter(self, fit: Fit) -> None:
         fit.kept.refresh(fit.state, fit.pod)
@@ -97,14 +116,16 @@ class Evaluator:
 
     def _rank(self, fit: Fit) -> Ranking:
         if fit.is_whole:
-            maxima = fit.kept.scores.ranked(fit.state, fit.pod, fit.kept.filters.fits)
+            with self._kept_if_all_goes_well(fit.pod.template):
+                maxima = fit.kept.ranked(fit.state, fit.pod)
             if maxima is not None:
                 return Ranking(self._cluster, self._random, maxima=maxima)
         return Ranking(self._cluster, self._random, scores=self.score(fit))
 
     def score(self, fit: Fit) -> Scores:
         """The scores of every feasible node, plugin by plugin: for explanations."""
-        return fit.kept.scores.scores(fit.state, fit.pod, fit.rows())
+        with self._kept_if_all_goes_well(fit.pod.template):
+            return fit.kept.scored(fit.state, fit.pod, fit.rows())
 
     def fits_with_nominated(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Booleans:
         """Which nodes of a view (with its "what if") pass all filters, with nominated pods added and without."""
@@ -145,6 +166,9 @@ class Evaluator:
         self._rows_of_dropped = self.rows_asked
         self._kept.clear()
 
+    def _kept_if_all_goes_well(self, template: PodTemplate) -> _DroppedOnFailure:
+        return _DroppedOnFailure(self._kept, template)
+
     def _kept_for(self, template: PodTemplate) -> Kept:
         kept = self._kept.get(template)
         if kept is not None:
@@ -152,7 +176,7 @@ class Evaluator:
             self.hits += 1
             return kept
         self.misses += 1
-        kept = self._kept[template] = Kept(template, self._lineup, self._cluster)
+        kept = self._kept[template] = Kept(template, self._lineup, self._cluster, self._relatives)
         most = max(_FEWEST_KEPT, _BYTES_FOR_EVALUATIONS // (_BYTES_PER_ROW * self._cluster.nodes.capacity))
         while len(self._kept) > most:
             self._rows_of_dropped += self._kept.popitem(last=False)[1].rows_asked

@@ -8,8 +8,10 @@ import numpy as np
 
 from kubesched.columns import Booleans, Cluster, NodeView, PodInfo, PodTemplate
 from kubesched.engine.filter_column import FilterColumn
+from kubesched.engine.inherited import Inherit
 from kubesched.engine.lineup import Lineup, ask_filter
 from kubesched.engine.pre_filtering import PreFilterAnswer, PreFiltered, run_pre_filters
+from kubesched.engine.tracker import as_rows
 from kubesched.framework import CycleState, FilterPlugin, Plugin, Reach
 
 _UNSEEN: Final = object()
@@ -84,13 +86,17 @@ class KeptFilters:
     def drop(self) -> None:
         """Everything may have changed."""
         self.columns.clear()
+        self.fits = np.zeros(0, dtype=np.bool_)
         self._completed = None
 
-    def complete(self, state: CycleState, pod: PodInfo) -> bool:
-        """Ask the plugins that keep their answers and have none yet. True if `fits` was made anew."""
+    def has_basis_of(self, other: KeptFilters, name: str) -> bool:
+        """Whether a plugin's answers rest on the same basis here and there."""
+        return self._bases.get(name) == other._bases.get(name) and self._reach[name] is other._reach[name]
+
+    def complete(self, state: CycleState, pod: PodInfo, inherit: Inherit[FilterColumn]) -> bool:
+        """Get answers of the plugins that keep them and have none yet. True if `fits` was made anew."""
         if self._completed is self._pre_filtered and self._completed is not None:
             return False
-        self._completed = self._pre_filtered
         skipped, columns = state.skipped_filters, self.columns
         anew = len(self.fits) != self._cluster.nodes.capacity
         for plugin in self._lineup.filters:
@@ -98,9 +104,15 @@ class KeptFilters:
             if name in skipped or reach is Reach.CYCLE:
                 anew |= columns.pop(name, None) is not None
             elif name not in columns:
-                columns[name] = FilterColumn(plugin, reach, self._cluster.nodes.capacity)
-                self._ask_all(columns[name], state, pod)
                 anew = True
+                inherited = inherit(name)
+                if inherited is not None:
+                    columns[name] = inherited.column
+                    if inherited.rows:
+                        self.ask(inherited.column, state, pod, self._cluster.view(as_rows(inherited.rows)))
+                if name not in columns:
+                    columns[name] = FilterColumn(plugin, reach, self._cluster.nodes.capacity)
+                    self._ask_all(columns[name], state, pod)
         self._cycle_filters = [
             plugin
             for plugin in self._lineup.filters
@@ -108,10 +120,11 @@ class KeptFilters:
         ]
         if anew:
             self._make_fits()
+        self._completed = self._pre_filtered
         return anew
 
     def ask(self, column: FilterColumn, state: CycleState, pod: PodInfo, nodes: NodeView) -> None:
-        """Ask one plugin about some rows, or about all."""
+        """Ask one plugin about some rows."""
         self.rows_asked += len(nodes)
         verdict = ask_filter(column.plugin, state, pod, nodes)
         if not column.merge(nodes.rows, verdict):
@@ -132,6 +145,7 @@ class KeptFilters:
             # A plugin with so many things to say is asked in every cycle.
             del self.columns[column.plugin.name]
             self._reach[column.plugin.name] = Reach.CYCLE
+            self._all_lasting = self._pre_filters_last()
 
     def rows_changed(self, rows: list[int]) -> None:
         """The columns are up to date at these rows: take that over into `fits`."""

@@ -22,6 +22,7 @@ from kubesched.runtime.profile import Profile
 from kubesched.scheduling.extenders import ExtenderChain
 from kubesched.scheduling.sampling import Sampler
 from kubesched.state.cache import Cache
+from kubesched.telemetry.logging import log
 
 CLEAR_NOMINATION = NominatingInfo("")
 NO_NODES = "no nodes available to schedule pods"
@@ -86,6 +87,11 @@ class SchedulingCycle:
             node_name = await self._pick_best(fit)
         except KubeschedError as error:
             return Rejected(Status.failed(error))
+        except Exception as error:
+            log.error("Scheduling cycle failed", error, pod=queued.info.key)
+            return Rejected(Status.failed(error))
+        if self._cache.cluster.view().position_of(node_name) is None:
+            return Rejected(Status.failed(f"node {node_name} is gone"))  # while extenders were asked
         return Decision(node_name, fit.state, fit.evaluated, fit.count)
 
     async def _find_feasible(self, queued: QueuedPod, within: NodeView | None) -> Fit:
@@ -104,6 +110,8 @@ class SchedulingCycle:
         row = self._cache.cluster.nodes.row_of.get(node_name)
         if row is None or not fit.takes(np.array([row])).all() or not await self._extenders.accept(fit, node_name):
             return False
+        if self._cache.cluster.nodes.row_of.get(node_name) != row:
+            return False  # gone while extenders were asked
         fit.keep_only(np.array([row]))
         return True
 
@@ -123,7 +131,7 @@ class SchedulingCycle:
         if fit.count == 1:
             return fit.names()[0]
         ranking = self._evaluator.rank(fit)
-        return (await self._extenders.prioritize(fit, ranking)).best()
+        return await self._extenders.best(fit, ranking, self._profile.handle.random)
 
     def commit(self, queued: QueuedPod, decision: Decision) -> Assumed | Rejected:
         """Assume, Reserve, Permit; a refusal undoes it all."""

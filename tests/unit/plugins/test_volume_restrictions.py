@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -126,8 +127,8 @@ def test_removing_the_user_in_thought_frees_the_claim_on_that_node_only() -> Non
     assert plugin.pre_filter(state, info, nodes).is_success
     rows = nodes.row_ids()[:2]
     pods = handle.cluster.pods
-    pod_rows = [pods.row_of("default/user"), pods.row_of("other/namesake")]
-    view = nodes.supposing(WhatIf.removed(pods, rows * 0 + pod_rows, rows))
+    pod_rows = np.array([pods.row_of("default/user"), pods.row_of("other/namesake")], dtype=np.intp)
+    view = nodes.supposing(WhatIf.removed(pods, pod_rows, rows))
     assert plugin.filter_nodes(state, info.template, view).fitting.tolist() == [True, True, False]
 
 

@@ -1,4 +1,9 @@
-"""What other objects have to say about a new one: its namespace, priority class, limit ranges, storage class."""
+"""What other objects have to say about a new one: its namespace, priority class, limit ranges, storage class.
+
+A real server also mounts service account tokens, protects volumes in use by finalizers and taints new nodes as not
+ready. It is left out here because the controllers that would undo it are: a claim could never be deleted, and a node
+that somebody applies as ready would never take a pod.
+"""
 
 from __future__ import annotations
 

@@ -23,6 +23,7 @@ from kubesched.cluster.apiserver.options import (
 )
 from kubesched.cluster.apiserver.resource import Resource
 from kubesched.cluster.apiserver.storage import Entry, Store
+from kubesched.cluster.apiserver.verbs.applying import Applier
 from kubesched.cluster.apiserver.verbs.binding import Binder
 from kubesched.cluster.apiserver.verbs.deletion import Deleter, Deletion
 from kubesched.cluster.apiserver.verbs.eviction import Evictor
@@ -48,6 +49,7 @@ class Api:
         pods, budgets = catalog.named("pods"), catalog.named("poddisruptionbudgets.policy")
         self.binder = Binder(self.writer, admission, pods)
         self.evictor = Evictor(self.reader, self.writer, self.deleter, pods, budgets)
+        self.applier = Applier(self.writer)
         self.scaler = Scaler(self.reader, self.writer)
 
     def get(self, resource: Resource, name: str, namespace: str = "") -> Json:
@@ -73,7 +75,7 @@ class Api:
         subresource: str = "",
         options: WriteOptions = WRITE_DEFAULTS,
     ) -> Entry:
-        """Replace an object. With a resourceVersion in it, only if that is still the current one."""
+        """Replace an object by `value`, which is taken over. Its resourceVersion, if any, must be the current one."""
         name = value["metadata"]["name"]
         return self.writer.update(resource, name, namespace, lambda _: value, subresource=subresource, options=options)[
             0

@@ -92,14 +92,17 @@ class AttachedVolumes:
             return {}
         rows = nodes.row_ids()
         changed: dict[int, AttachedHere] = {}
-        has_volumes = np.array([bool(t and t.spec.volumes) for t in what_if.templates], dtype=np.bool_)
-        for k in np.flatnonzero(has_volumes[what_if.template_ids]).tolist():
-            position, template = int(what_if.positions[k]), what_if.templates[what_if.template_ids[k]]
-            assert template is not None
+        volumes = {
+            template_id: self._lookup.volumes_of(template).volumes
+            for template_id in np.unique(what_if.template_ids).tolist()
+            if (template := what_if.templates[template_id]) is not None and template.spec.volumes
+        }
+        for k in np.flatnonzero(np.isin(what_if.template_ids, list(volumes))).tolist():
+            position = int(what_if.positions[k])
             if position not in changed:
                 here = self._on_row.get(int(rows[position]), _NOTHING)
                 changed[position] = AttachedHere(dict(here.users), dict(here.drivers), here.attachments)
-            changed[position].change(self._lookup.volumes_of(template).volumes, int(what_if.signs[k]))
+            changed[position].change(volumes[int(what_if.template_ids[k])], int(what_if.signs[k]))
         for here in changed.values():
             here.count()
         return changed

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from kubesched.clock import Clock
 from kubesched.columns import Cluster
 from kubesched.errors import ClientError, InvalidObjectError
@@ -49,27 +51,31 @@ class VolumeBinder:
         body = {**_guard(metadata), "spec": {"claimRef": to_builtins(reference)}}
         if BOUND_BY_CONTROLLER in metadata.annotations:
             body["metadata"]["annotations"] = {BOUND_BY_CONTROLLER: metadata.annotations[BOUND_BY_CONTROLLER]}
-        binding.volume = await self._api.patch(PersistentVolume, metadata.name, body)
+        answer = await self._api.patch(PersistentVolume, metadata.name, body)
+        binding.volume = replace(binding.volume, metadata=_as_written(metadata, answer.metadata))
 
     async def _write_claim(self, claim: PersistentVolumeClaim) -> PersistentVolumeClaim:
-        """Returns the claim as the API server has it now."""
+        """Returns the claim in the version that it has now."""
         metadata = claim.metadata
         body = _guard(metadata)
         body["metadata"]["annotations"] = {SELECTED_NODE: metadata.annotations[SELECTED_NODE]}
-        return await self._api.patch(PersistentVolumeClaim, metadata.name, body, namespace=metadata.namespace)
+        answer = await self._api.patch(PersistentVolumeClaim, metadata.name, body, namespace=metadata.namespace)
+        return replace(claim, metadata=_as_written(metadata, answer.metadata))
 
     async def _wait(self, pod: Pod, reservation: Reservation, written: list[PersistentVolumeClaim]) -> Status:
         deadline = self._clock.monotonic() + self._timeout
         pause = _FIRST_PAUSE
-        while (left := deadline - self._clock.monotonic()) > 0:
+        while True:
+            left = deadline - self._clock.monotonic()
             await self._clock.sleep(min(pause, left))
-            pause = min(2 * pause, _LONGEST_PAUSE)
             problem = self._look(pod, reservation, written)
             if problem == "":
                 return SUCCESS
             if problem is not None:
                 return Status.failed(f"binding volumes: {problem}")
-        return Status.failed("binding volumes: context deadline exceeded")
+            if left <= pause:
+                return Status.failed("binding volumes: context deadline exceeded")
+            pause = min(2 * pause, _LONGEST_PAUSE)
 
     def _look(self, pod: Pod, reservation: Reservation, written: list[PersistentVolumeClaim]) -> str | None:
         """What makes waiting pointless; empty if all is bound, None if it is not yet (checkBindings)."""
@@ -132,6 +138,10 @@ class VolumeBinder:
 def _guard(metadata: ObjectMeta) -> dict[str, Any]:
     """A patch that fails if somebody else has changed the object meanwhile."""
     return {"metadata": {"resourceVersion": metadata.resource_version} if metadata.resource_version else {}}
+
+
+def _as_written(metadata: ObjectMeta, answer: ObjectMeta) -> ObjectMeta:
+    return replace(metadata, resource_version=answer.resource_version)
 
 
 def _reach_problem(volume: PersistentVolume, node: Node, csi_node: CSINode | None, untranslatable: str) -> str:

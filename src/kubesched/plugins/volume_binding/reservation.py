@@ -12,7 +12,7 @@ from kubesched.plugins.storage.claims import BOUND_BY_CONTROLLER, SELECTED_NODE,
 
 @dataclass(slots=True)
 class Binding:
-    """A volume as it is to be (then: as the API server has it), and the claim that it is for."""
+    """A volume as it is to be (once written: in that version), and the claim that it is for."""
 
     volume: PersistentVolume
     claim: PersistentVolumeClaim

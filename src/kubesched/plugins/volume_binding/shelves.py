@@ -129,7 +129,7 @@ class Shelf:
             self._value_ids = np.delete(self._value_ids, place)
 
     def first_sufficient(self, at_least: int, nodes: NodeView, depth: int, eligible: Eligible | None) -> Integers:
-        """The places of the first, second, … item for each node, NONE where there is none.  # depth × nodes"""
+        """The places of the first, second, … item for each node, NONE where there is none: depth × nodes."""
         start = bisect_left(self.items, (at_least,))
         places = np.arange(start, len(self.items))
         if eligible is not None:

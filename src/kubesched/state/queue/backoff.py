@@ -19,10 +19,11 @@ _LARGEST_SHIFT: Final = 62
 
 
 class BackoffQueue:
-    """Two heaps: pods that were rejected, and apart from them pods whose attempt ended in an error.
+    """Two heaps: pods that were rejected, and apart from them (`_failed`) pods whose attempt ended in an error.
 
     A rejected pod may be popped early when there is nothing else to do; after an error the whole backoff counts,
-    since it spares an API server in trouble.
+    since it spares an API server in trouble. So it does for members of a pod group, whose retries follow the backoff
+    alone: cut short, a group that does not fit would be tried again and again without a pause.
     """
 
     def __init__(self, sort_key: Callable[[QueuedPod], Any], clock: Clock, settings: QueueSettings) -> None:
@@ -30,6 +31,7 @@ class BackoffQueue:
         self._initial = settings.initial_backoff
         self._maximum = settings.max_backoff
         self._pops_early = settings.pop_from_backoff
+        self._knows_groups = settings.pod_groups
         self._rejected = PodHeap(
             (lambda queued: (queued.backoff_until, sort_key(queued))) if self._pops_early else _expiry
         )
@@ -61,8 +63,9 @@ class BackoffQueue:
         return queued.backoff_until >= self._align(self._clock.monotonic())
 
     def push(self, queued: QueuedPod) -> None:
+        is_member = self._knows_groups and queued.info.pod.spec.scheduling_group is not None
         was_rejected = queued.unschedulable_plugins or queued.pending_plugins
-        (self._rejected if was_rejected else self._failed).push(queued)
+        (self._rejected if was_rejected and not is_member else self._failed).push(queued)
 
     def pop_early(self) -> QueuedPod | None:
         """The next pod to try although its backoff has not passed; None if there is none or that is switched off."""

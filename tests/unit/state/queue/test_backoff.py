@@ -114,3 +114,13 @@ def test_pods_leave_when_their_backoff_has_passed() -> None:
     assert [pod.info.pod.metadata.name for pod in queue.pop_completed()] == ["a", "b"]
     assert ("default/c" in queue, "default/a" in queue) == (True, False)
     assert queue.get("default/c") is not None
+
+
+@pytest.mark.parametrize("knows_groups", [True, False], ids=["with pod groups", "without"])
+def test_members_of_a_pod_group_are_not_popped_early(knows_groups: bool) -> None:
+    """A group that does not fit would be tried again and again without a pause."""
+    backoff = backoff_queue(VirtualClock(), QueueSettings(pod_groups=knows_groups))
+    member = queued("p", rejections=1)
+    member.info = TEMPLATES.info(make_pod("p", group="g"))
+    backoff.push(member)
+    assert (backoff.pop_early() is None) is knows_groups

@@ -38,6 +38,13 @@ def default_service(service: Json) -> None:
         spec.setdefault("internalTrafficPolicy", "Cluster")
         spec.setdefault("ipFamilies", ["IPv4"])
         spec.setdefault("ipFamilyPolicy", "SingleStack")
+    default_service_status(service)
+
+
+def default_service_status(service: Json) -> None:
+    for point in ((service.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ():
+        if point.get("ip"):
+            point.setdefault("ipMode", "VIP")
 
 
 def default_secret(secret: Json) -> None:

@@ -92,6 +92,10 @@ def default_cron_job(cron_job: Json) -> None:
     default_template(template.setdefault("spec", {}).setdefault("template", {}))
 
 
+def default_pod_template(pod_template: Json) -> None:
+    default_template(pod_template.setdefault("template", {}))
+
+
 def _with_template(workload: Json) -> Json:
     spec: Json = workload.setdefault("spec", {})
     default_template(spec.setdefault("template", {}))

@@ -31,6 +31,7 @@ from kubesched.cluster.apiserver.http.openapi import OpenApi
 from kubesched.cluster.apiserver.http.paths import PageNotFoundError, Target, find_target
 from kubesched.cluster.apiserver.http.resources import Request, ResourceRequests
 from kubesched.cluster.apiserver.http.watch_streams import WatchStreams
+from kubesched.cluster.apiserver.storage import Store
 from kubesched.errors import RequestRefusedError
 
 Scope = MutableMapping[str, Any]
@@ -54,7 +55,7 @@ class ApiServerApp:
         self._discovery = Discovery(api.catalog, address)
         self._openapi = OpenApi(api.catalog)
         self._streams = WatchStreams(api.store, rng)
-        self._pages = _pages(self._openapi)
+        self._pages = _pages(self._openapi, api.store)
 
     def close_watches(self) -> None:
         self._streams.close()
@@ -100,13 +101,14 @@ class ApiServerApp:
         query = queries.parse_query(scope["query_string"])
         form = negotiate(headers.get(b"accept", b"").decode("latin-1"))
         if method == "GET" and not target.subresource and queries.is_watch(query):
-            await self._watch(target, query, Request(method, query, form, b"", ""), receive, send)
+            await self._watch(target, query, Request(method, query, form), receive, send)
             return None
         body = b""
         if method in _WITH_BODY:
             body = await read_body(receive, int(headers.get(b"content-length", b"0") or 0))
         content_type = headers.get(b"content-type", b"application/json").decode("latin-1")
-        answer = self._resources.handle(target, Request(method, query, form, body, content_type))
+        agent = headers.get(b"user-agent", b"").decode("latin-1")
+        answer = self._resources.handle(target, Request(method, query, form, body, content_type, agent))
         await self._api.store.settled()
         return answer
 
@@ -130,8 +132,10 @@ def _headers(scope: Scope) -> dict[bytes, bytes]:
     return dict(scope["headers"])
 
 
-def _pages(openapi: OpenApi) -> Callable[..., Awaitable[None]]:
+def _pages(openapi: OpenApi, store: Store) -> Callable[..., Awaitable[None]]:
     async def healthy(_: PageRequest) -> Response:
+        if store.failed:
+            return PlainTextResponse("[-]storage failed: the data directory cannot be written", 500)
         return PlainTextResponse("ok")
 
     async def version(_: PageRequest) -> Response:

@@ -38,6 +38,7 @@ _STREAMS: Final = {
     "portforward": "port-forward",
     "proxy": "a proxy",
 }
+APPLY: Final = "application/apply-patch+yaml"
 _PATCH_TYPES: Final = (
     "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml, "
     "application/strategic-merge-patch+json"
@@ -47,14 +48,23 @@ _PATCH_TYPES: Final = (
 class Request:
     """What one request brought, apart from its path."""
 
-    __slots__ = ("body", "content_type", "form", "method", "query")
+    __slots__ = ("body", "content_type", "form", "method", "query", "user_agent")
 
-    def __init__(self, method: str, query: queries.Query, form: Form, body: bytes, content_type: str) -> None:
+    def __init__(
+        self,
+        method: str,
+        query: queries.Query,
+        form: Form,
+        body: bytes = b"",
+        content_type: str = "",
+        user_agent: str = "",
+    ) -> None:
         self.method = method
         self.query = query
         self.form = form
         self.body = body
         self.content_type = content_type
+        self.user_agent = user_agent
 
 
 class ResourceRequests:
@@ -100,12 +110,14 @@ class ResourceRequests:
         if review is not None:
             return json_answer(review, 201)
         if target.resource.qualified == "bindings":
-            return self._bind(value, (value.get("metadata") or {}).get("name", ""), target.namespace, options)
+            metadata = value.get("metadata")
+            name = metadata.get("name", "") if isinstance(metadata, dict) else ""
+            return self._bind(value, name, target.namespace, options)
         entry = self._api.create(target.resource, value, target.namespace, options)
         return self._object(target, request, entry, 201, options.warnings)
 
     def _update(self, target: Target, request: Request) -> Answer:
-        options = queries.write_options(request.query)
+        options = queries.write_options(request.query, request.user_agent)
         value = _object_body(request, options)
         entry, created = self._api.writer.update(
             target.resource,
@@ -118,7 +130,9 @@ class ResourceRequests:
         return self._object(target, request, entry, 201 if created else 200, options.warnings)
 
     def _patch(self, target: Target, request: Request) -> Answer:
-        options = queries.write_options(request.query)
+        options = queries.write_options(request.query, request.user_agent)
+        if request.content_type.startswith(APPLY):
+            return self._apply(target, request)
         change = patch_change(target.resource, request)
         try:
             entry = self._api.change(
@@ -132,6 +146,14 @@ class ResourceRequests:
         except PatchError as error:
             raise _refused_patch(error) from error
         return self._object(target, request, entry, 200, options.warnings)
+
+    def _apply(self, target: Target, request: Request) -> Answer:
+        options = queries.write_options(request.query)  # who applies has to say its name
+        value = _object_body(request, options)
+        entry, created = self._api.applier.apply(
+            target.resource, target.name, target.namespace, value, options, _part(target.subresource)
+        )
+        return self._object(target, request, entry, 201 if created else 200, options.warnings)
 
     def _delete(self, target: Target, request: Request) -> Answer:
         options = queries.delete_options(request.query, _delete_body(request))
@@ -232,11 +254,6 @@ def patch_change(resource: Resource | None, request: Request) -> Callable[[Json]
                 return lambda value: _expect_object(apply_merge_patch(value, patch))
             kind = struct(resource.struct_name)
             return lambda value: apply_strategic_patch(value, patch, kind)
-        case "application/apply-patch+yaml" | "application/apply-patch+cbor":
-            message = (
-                "server-side apply is not served here; use client-side apply (kubectl apply without --server-side)"
-            )
-            raise status.unsupported_media(message)
     message = f"the body of the request was in an unknown format - accepted media types include: {_PATCH_TYPES}"
     raise status.unsupported_media(message)
 

@@ -14,11 +14,20 @@ from kubesched.clock import Clock
 from kubesched.cluster.apiserver import status
 from kubesched.cluster.apiserver.admission import Admission
 from kubesched.cluster.apiserver.options import WRITE_DEFAULTS, WriteOptions
+from kubesched.cluster.apiserver.ownership import Manager, track_update
 from kubesched.cluster.apiserver.problems import Problem, invalid
 from kubesched.cluster.apiserver.resource import Resource
 from kubesched.cluster.apiserver.schema import conform, struct, zero_values
 from kubesched.cluster.apiserver.storage import Bucket, Entry, Store
 from kubesched.cluster.apiserver.validation.metadata import metadata_problems, metadata_update_problems
+from kubesched.cluster.apiserver.verbs.checks import (
+    PATCH,
+    PluralAsKind,
+    require_kind,
+    require_names,
+    settle_namespace,
+    undecodable,
+)
 from kubesched.errors import RequestRefusedError
 
 Json = dict[str, Any]
@@ -39,11 +48,18 @@ class Writer:
         self._second = -1
         self._now = ""
 
-    def create(self, resource: Resource, value: Json, namespace: str, options: WriteOptions = WRITE_DEFAULTS) -> Entry:
+    def create(
+        self,
+        resource: Resource,
+        value: Json,
+        namespace: str,
+        options: WriteOptions = WRITE_DEFAULTS,
+        managed_fields: list[Json] | None = None,
+    ) -> Entry:
         """Store a new object. `value` is in the resource's own form and is changed in place."""
         self.decode(resource, value, options)
         metadata = value.setdefault("metadata", {})
-        _settle_namespace(resource, metadata, namespace)
+        settle_namespace(resource, metadata, namespace)
         if metadata.get("resourceVersion"):
             raise RequestRefusedError(500, "", "resourceVersion should not be set on objects to be created")
         bucket = self.bucket(resource)
@@ -54,6 +70,8 @@ class Writer:
             rules.default(value)
         self._admission.admit(resource, value)
         self._fill_system_metadata(resource, metadata)
+        if managed_fields:
+            metadata["managedFields"] = managed_fields
         if resource.has_status and not rules.keeps_status_on_create:
             value["status"] = _first_status(resource)
         if rules.prepare is not None:
@@ -78,6 +96,7 @@ class Writer:
         *,
         subresource: str = "",
         patched: bool = False,
+        applied: bool = False,
         options: WriteOptions = WRITE_DEFAULTS,
     ) -> tuple[Entry, bool]:
         """Replace an object by what `change` makes of a copy of it; the flag says that it was created instead.
@@ -91,7 +110,7 @@ class Writer:
             if subresource or not resource.rules.create_on_update:
                 raise status.not_found(resource, name)
             value = change({})
-            _require_names(resource, value, name, namespace)
+            require_names(resource, value, name, namespace)
             value["metadata"].pop("resourceVersion", None)
             value["metadata"].pop("uid", None)
             return self.create(resource, value, namespace, options), True
@@ -99,17 +118,18 @@ class Writer:
         if resource.view is not None:
             resource.view.from_stored(value)
         value = change(value)
-        _require_names(resource, value, name, namespace)
+        require_names(resource, value, name, namespace)
         try:
             self.decode(resource, value, options, known=old if resource.view is None else None)
         except RequestRefusedError as refusal:
             if patched:  # the patch is what is wrong, not the request
                 problem = invalid("patch", msgspec.json.encode(value).decode(), refusal.message)
-                raise status.invalid(_PATCH, "", [problem]) from refusal
+                raise status.invalid(PATCH, "", [problem]) from refusal
             raise
         self._check_version(resource, value["metadata"], found, old)
         if resource.rules.default is not None:
             resource.rules.default(value)
+        managed_fields = value["metadata"].get("managedFields") if applied else old["metadata"].get("managedFields")
         self._keep_unwritable(resource, value, old, subresource)
         problems = metadata_update_problems(value["metadata"], old["metadata"])
         problems += _rule_problems(resource, value, old, subresource)
@@ -117,7 +137,21 @@ class Writer:
             raise status.invalid(resource, name, problems)
         if resource.qualified == "priorityclasses.scheduling.k8s.io":
             self._admission.require_one_default(resource, value)
+        if managed_fields:
+            value["metadata"]["managedFields"] = managed_fields
+            if not applied:
+                self._track(resource, old, value, subresource, options)
         return self.replace(resource, found, old, value, dry_run=options.dry_run), False
+
+    def _track(self, resource: Resource, old: Json, value: Json, subresource: str, options: WriteOptions) -> None:
+        writer = Manager(
+            name=options.field_manager or "unknown",
+            operation="Update",
+            api_version=resource.api_version,
+            subresource=subresource,
+            time=self.now(),
+        )
+        track_update(old, value, struct(resource.struct_name), writer)
 
     def replace(self, resource: Resource, found: Entry, old: Json, value: Json, *, dry_run: bool = False) -> Entry:
         """Store `value` over `old`; an object whose deletion waited for this write goes."""
@@ -135,18 +169,18 @@ class Writer:
 
         Parts that equal those of `known`, which is stored already, are not looked at again.
         """
-        _require_kind(resource, value)
+        require_kind(resource, value)
         new = {key: item for key, item in value.items() if known is None or item != known.get(key)}
         given = set(new)
         found = conform(resource.struct_name, new)
         for key in given - set(new):
             del value[key]
         if found.wrong:
-            raise _undecodable(resource, found.wrong)
+            raise undecodable(resource, found.wrong)
         if found.unknown and not options.ignore_unknown_fields:
             texts = [f'unknown field "{name}"' for name in found.unknown]
             if options.strict_fields:
-                raise _undecodable(resource, f"strict decoding error: {', '.join(texts)}")
+                raise undecodable(resource, f"strict decoding error: {', '.join(texts)}")
             options.warnings.extend(texts)
         value.pop("kind", None)
         value.pop("apiVersion", None)
@@ -189,7 +223,7 @@ class Writer:
         if not version:
             if not resource.rules.unconditional_update:
                 problem = invalid("metadata.resourceVersion", 0, "must be specified for an update")
-                raise status.invalid(_PluralAsKind(resource), name, [problem])
+                raise status.invalid(PluralAsKind(resource), name, [problem])
         elif version != str(found.version):
             raise status.modified(resource, name)
 
@@ -214,62 +248,8 @@ class Writer:
             metadata["generation"] = before.get("generation", 0) + 1
 
 
-class _Patch:
-    group, kind, plural = "", "", ""
-
-
-_PATCH = _Patch()
-
-
-class _PluralAsKind:
-    """The generic store upstream knows resources, not kinds, and says so in its refusals."""
-
-    def __init__(self, resource: Resource) -> None:
-        self.group, self.kind, self.plural = resource.group, resource.plural, resource.plural
-
-
 def _first_status(resource: Resource) -> Json:
     return dict(zero_values(struct(resource.struct_name).fields["status"].struct_name))
-
-
-def _settle_namespace(resource: Resource, metadata: Json, namespace: str) -> None:
-    if not resource.namespaced:
-        return
-    given = metadata.setdefault("namespace", namespace)
-    if given != namespace:
-        raise status.bad_request(
-            "the namespace of the provided object does not match the namespace sent on the request"
-        )
-
-
-def _require_kind(resource: Resource, value: Json) -> None:
-    kind, version = value.get("kind"), value.get("apiVersion")
-    if kind is not None and kind != resource.kind:
-        named = (version or resource.api_version).rpartition("/")[2]
-        raise status.bad_request(
-            f'{kind} in version "{named}" cannot be handled as a {resource.kind}: it is not registered as one'
-        )
-    if version is not None and version != resource.api_version:
-        raise status.bad_request(
-            f"the API version in the data ({version}) does not match the expected API version ({resource.api_version})"
-        )
-
-
-def _undecodable(resource: Resource, why: str) -> Exception:
-    return status.bad_request(
-        f'{resource.kind} in version "{resource.version}" cannot be handled as a {resource.kind}: {why}'
-    )
-
-
-def _require_names(resource: Resource, value: Json, name: str, namespace: str) -> None:
-    metadata = value.setdefault("metadata", {})
-    given = metadata.get("name", "")
-    if not given:
-        raise status.bad_request('the name of the object ("" based on URL) was undeterminable: name must be provided')
-    if given != name:
-        raise status.bad_request(f"the name of the object ({given}) does not match the name on the URL ({name})")
-    if resource.namespaced:
-        _settle_namespace(resource, metadata, namespace)
 
 
 def _rule_problems(resource: Resource, value: Json, old: Json, subresource: str) -> list[Problem]:

@@ -1,0 +1,65 @@
+"""`metadata.managedFields`: the managers of an object and what each of them owns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from kubesched.cluster.apiserver.ownership.field_sets import FieldSet, from_fields_v1, to_fields_v1
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manager:
+    """One writer in one role: the same program that applies and updates is two managers."""
+
+    name: str
+    operation: str  # Apply or Update
+    api_version: str
+    subresource: str = ""
+    time: str = ""
+    fields: FieldSet = frozenset()
+
+    @property
+    def identity(self) -> tuple[str, str, str]:
+        return (self.name, self.operation, self.subresource)
+
+    def owning(self, fields: FieldSet, now: str) -> Manager:
+        """The same manager with these fields; its time says when they last changed."""
+        return self if fields == self.fields else replace(self, fields=fields, time=now)
+
+
+def read_managers(metadata: Json) -> list[Manager]:
+    return [
+        Manager(
+            name=item.get("manager", ""),
+            operation=item.get("operation", ""),
+            api_version=item.get("apiVersion", ""),
+            subresource=item.get("subresource", ""),
+            time=item.get("time", ""),
+            fields=from_fields_v1(item.get("fieldsV1") or {}),
+        )
+        for item in metadata.get("managedFields") or ()
+    ]
+
+
+def write_managers(metadata: Json, managers: list[Manager]) -> None:
+    """Those that own nothing are left out."""
+    items = [
+        {
+            "manager": manager.name,
+            "operation": manager.operation,
+            "apiVersion": manager.api_version,
+            "time": manager.time,
+            "fieldsType": "FieldsV1",
+            "fieldsV1": to_fields_v1(manager.fields),
+        }
+        | ({"subresource": manager.subresource} if manager.subresource else {})
+        for manager in managers
+        if manager.fields
+    ]
+    if items:
+        metadata["managedFields"] = items
+    else:
+        metadata.pop("managedFields", None)
