@@ -40,6 +40,11 @@ class Kept:
         self.filters = KeptFilters(template, lineup, cluster)
         self.scores = KeptScores(template, lineup, cluster)
 
+    @property
+    def rows_asked(self) -> int:
+        """How many answers about single nodes plugins were asked for so far."""
+        return self.filters.rows_asked + self.scores.rows_asked
+
     def start(self, pod: PodInfo) -> CycleState:
         """A state for a pod's cycle; what depends on a changed basis is dropped."""
         state, stale = self.filters.start(pod)
@@ -49,15 +54,6 @@ class Kept:
 
     def refresh(self, state: CycleState, pod: PodInfo) -> None:
         """Ask again where something has changed; only after a PreFilter that did not reject the pod."""
-        try:
-            self._refresh(state, pod)
-        except BaseException:
-            # What was asked before a plugin failed is not known to be all: start anew next time.
-            self.filters.drop()
-            self.scores.drop()
-            raise
-
-    def _refresh(self, state: CycleState, pod: PodInfo) -> None:
         changes = self._tracker.changes()
         filters, scores = self.filters, self.scores
         if changes.everything:

@@ -86,6 +86,7 @@ class KeptFilters:
     def drop(self) -> None:
         """Everything may have changed."""
         self.columns.clear()
+        self.fits = np.zeros(0, dtype=np.bool_)
         self._completed = None
 
     def has_basis_of(self, other: KeptFilters, name: str) -> bool:
@@ -96,7 +97,6 @@ class KeptFilters:
         """Get answers of the plugins that keep them and have none yet. True if `fits` was made anew."""
         if self._completed is self._pre_filtered and self._completed is not None:
             return False
-        self._completed = self._pre_filtered
         skipped, columns = state.skipped_filters, self.columns
         anew = len(self.fits) != self._cluster.nodes.capacity
         for plugin in self._lineup.filters:
@@ -120,10 +120,11 @@ class KeptFilters:
         ]
         if anew:
             self._make_fits()
+        self._completed = self._pre_filtered
         return anew
 
     def ask(self, column: FilterColumn, state: CycleState, pod: PodInfo, nodes: NodeView) -> None:
-        """Ask one plugin about some rows, or about all."""
+        """Ask one plugin about some rows."""
         self.rows_asked += len(nodes)
         verdict = ask_filter(column.plugin, state, pod, nodes)
         if not column.merge(nodes.rows, verdict):
@@ -144,6 +145,7 @@ class KeptFilters:
             # A plugin with so many things to say is asked in every cycle.
             del self.columns[column.plugin.name]
             self._reach[column.plugin.name] = Reach.CYCLE
+            self._all_lasting = self._pre_filters_last()
 
     def rows_changed(self, rows: list[int]) -> None:
         """The columns are up to date at these rows: take that over into `fits`."""

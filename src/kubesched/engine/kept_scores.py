@@ -14,6 +14,7 @@ from kubesched.engine.score_column import ScoreColumn, normalized
 from kubesched.engine.selection import INFEASIBLE, BlockMaxima
 from kubesched.engine.tracker import RowArray, as_rows
 from kubesched.framework import CycleState, Reach, ScorePlugin
+from kubesched.framework.stopwatch import timed_point
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -137,7 +138,7 @@ class KeptScores:
         self, state: CycleState, pod: PodInfo, feasible: Callable[[], NodeView], inherit: Inherit[ScoreColumn]
     ) -> None:
         """Run PreScore, and get scores of the plugins that keep them and have none yet."""
-        self._pre_score(state, pod, feasible)
+        timed_point(state.stopwatch, "PreScore", self._pre_score, state, pod, feasible)
         for plugin, weight in self._lineup.scores:
             name, reach = plugin.name, self._reach[plugin.name]
             if reach is Reach.CYCLE or name in state.skipped_scores or name in self.columns:

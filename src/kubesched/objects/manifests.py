@@ -28,7 +28,7 @@ def load_manifests(text: str, source: str) -> list[KubeStruct]:
     InvalidObjectError names `source`, the document's number and the path of what does not fit.
     """
     objects = []
-    for where, manifest in _manifests(text, source):
+    for where, manifest in load_documents(text, source):
         try:
             objects.append(_decode(manifest))
         except InvalidObjectError as error:
@@ -42,7 +42,8 @@ def _decode(manifest: Any) -> KubeStruct:
     return decode_object(manifest)
 
 
-def _manifests(text: str, source: str) -> Iterator[tuple[str, Any]]:
+def load_documents(text: str, source: str) -> Iterator[tuple[str, Any]]:
+    """All manifests in a text as they stand there, each with the words for where that is; lists are taken apart."""
     try:
         documents = list(yaml.load_all(text, _Loader))
     except yaml.YAMLError as error:

@@ -1,4 +1,4 @@
-"""A self-signed serving certificate for loopback."""
+"""A serving certificate for loopback, and the authority that signed it."""
 
 from __future__ import annotations
 
@@ -9,39 +9,55 @@ from typing import Final, NamedTuple
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 LIFETIME: Final = timedelta(days=3650)  # a data directory keeps its certificate
 
 
 class Certificate(NamedTuple):
-    """PEM."""
+    """PEM: the serving certificate followed by its authority, and the serving key."""
 
     certificate: bytes
     key: bytes
 
 
 def make_certificate(hosts: list[str], now: datetime) -> Certificate:
-    """A certificate for these names and addresses, and its key; it is its own authority."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "kubesched")])
+    """A certificate for these names and addresses, its key, and an authority that signs nothing else.
+
+    Not one certificate that is its own authority: rustls and others refuse an authority as a server's certificate.
+    """
+    authority_key, key = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
+    authority = _builder("kubesched-ca", "kubesched-ca", authority_key, now).add_extension(
+        x509.BasicConstraints(ca=True, path_length=0), critical=True
+    )
     alternatives = x509.SubjectAlternativeName([_general_name(host) for host in hosts])
-    certificate = (
+    serving = (
+        _builder("kubesched", "kubesched-ca", key, now)
+        .add_extension(alternatives, critical=False)
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
+    )
+    chain = [builder.sign(authority_key, hashes.SHA256()) for builder in (serving, authority)]
+    return Certificate(
+        b"".join(item.public_bytes(serialization.Encoding.PEM) for item in chain),
+        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()),
+    )
+
+
+def _builder(subject: str, issuer: str, key: ec.EllipticCurvePrivateKey, now: datetime) -> x509.CertificateBuilder:
+    return (
         x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
+        .subject_name(_name(subject))
+        .issuer_name(_name(issuer))
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - timedelta(hours=1))
         .not_valid_after(now + LIFETIME)
-        .add_extension(alternatives, critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .sign(key, hashes.SHA256())
     )
-    return Certificate(
-        certificate.public_bytes(serialization.Encoding.PEM),
-        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()),
-    )
+
+
+def _name(common_name: str) -> x509.Name:
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name)])
 
 
 def _general_name(host: str) -> x509.GeneralName:

@@ -40,13 +40,25 @@ def workload_validator(noun: str) -> Validator:
         spec = workload.get("spec") or {}
         problems = non_negative(spec, "spec", "replicas", "minReadySeconds", "revisionHistoryLimit")
         problems += _selector(spec, noun)
-        problems += template_problems(spec.get("template") or {}, "spec.template")
+        problems += template_problems(_with_claimed_volumes(spec), "spec.template")
         policy = ((spec.get("template") or {}).get("spec") or {}).get("restartPolicy")
         if policy != "Always" and policy in ("OnFailure", "Never"):
             problems.append(unsupported("spec.template.spec.restartPolicy", policy, ("Always",)))
         return problems
 
     return validate
+
+
+def _with_claimed_volumes(spec: Json) -> Json:
+    """The template as its pods will be: a StatefulSet's claims become volumes that containers may mount."""
+    template: Json = spec.get("template") or {}
+    claims = [(claim.get("metadata") or {}).get("name") for claim in spec.get("volumeClaimTemplates") or ()]
+    if not claims:
+        return template
+    pod = template.get("spec") or {}
+    volumes = [item for item in pod.get("volumes") or () if item.get("name") not in claims]
+    volumes += [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in claims]
+    return {**template, "spec": {**pod, "volumes": volumes}}
 
 
 def selector_is_fixed(workload: Json, old: Json) -> list[Problem]:

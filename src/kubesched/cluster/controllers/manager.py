@@ -1,0 +1,66 @@
+"""Runs all controllers in one task."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Final, Protocol
+
+from kubesched.cluster.controllers.workqueue import Key
+from kubesched.cluster.controllers.world import World
+from kubesched.errors import RequestRefusedError
+from kubesched.telemetry.logging import log
+
+SHORTEST_PAUSE: Final = 0.02
+LONGEST_PAUSE: Final = 0.25
+LONGEST_TURN: Final = 0.01
+"""Seconds of work after which others (requests, kubelets) get the loop."""
+
+
+class Controller(Protocol):
+    def reconcile(self, namespace: str, name: str) -> None:
+        """Look at the object (it may be gone) and do what is missing. Idempotent; a refusal is tried again."""
+        ...
+
+
+class ControllerManager:
+    def __init__(self, world: World, controllers: Mapping[str, Controller]) -> None:
+        self._world = world
+        self._controllers = controllers
+
+    async def run(self) -> None:
+        """Reconcile whatever changes, until cancelled."""
+        clock = self._world.clock
+        while True:
+            started = clock.monotonic()
+            await self.round()
+            # A pause as long as the work: with many pods, one look at all of them then covers many changes.
+            await clock.sleep(min(LONGEST_PAUSE, max(SHORTEST_PAUSE, clock.monotonic() - started)))
+
+    async def round(self) -> int:
+        """Reconcile what is due now, and say how many keys that were. What they cause waits for the next round."""
+        queue, store, clock = self._world.queue, self._world.api.store, self._world.clock
+        queue.release_due()
+        keys = queue.take_all()
+        await store.settled()
+        turn_began = clock.monotonic()
+        for key in keys:
+            self._reconcile(key)
+            if clock.monotonic() - turn_began > LONGEST_TURN:
+                await asyncio.sleep(0)
+                await store.settled()
+                turn_began = clock.monotonic()
+        return len(keys)
+
+    def _reconcile(self, key: Key) -> None:
+        queue = self._world.queue
+        try:
+            self._controllers[key.controller].reconcile(key.namespace, key.name)
+        except RequestRefusedError as refusal:
+            delay = queue.failed(key)
+            log.info("Reconciling is tried again", v=2, key=key, delay=delay, err=refusal)
+        except Exception as error:  # one bad object must not stop the others
+            delay = queue.failed(key)
+            log.error("Reconciling failed", error, key=key, delay=delay)
+        else:
+            queue.succeeded(key)

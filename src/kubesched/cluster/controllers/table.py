@@ -1,0 +1,42 @@
+"""All controllers, in one visible table."""
+
+from __future__ import annotations
+
+from kubesched.cluster.controllers import (
+    daemon_set,
+    deployment,
+    disruption,
+    garbage,
+    job,
+    job_orphans,
+    namespaces,
+    node_lifecycle,
+    pod_cleanup,
+    replica_set,
+    stateful_set,
+    taint_eviction,
+    volume_binding,
+    volume_release,
+)
+from kubesched.cluster.controllers.manager import Controller
+from kubesched.cluster.controllers.world import World
+
+
+def make_controllers(world: World) -> dict[str, Controller]:
+    """By the name that their keys carry."""
+    return {
+        deployment.NAME: deployment.DeploymentController(world),
+        replica_set.NAME: replica_set.ReplicaSetController(world),
+        job.NAME: job.JobController(world),
+        job_orphans.NAME: job_orphans.JobOrphanController(world),
+        daemon_set.NAME: daemon_set.DaemonSetController(world),
+        stateful_set.NAME: stateful_set.StatefulSetController(world),
+        garbage.NAME: garbage.GarbageCollector(world),
+        namespaces.NAME: namespaces.NamespaceController(world),
+        volume_binding.NAME: volume_binding.ClaimController(world),
+        volume_release.NAME: volume_release.VolumeController(world),
+        node_lifecycle.NAME: node_lifecycle.NodeLifecycleController(world),
+        taint_eviction.NAME: taint_eviction.TaintEvictionController(world),
+        pod_cleanup.NAME: pod_cleanup.PodCleanupController(world),
+        disruption.NAME: disruption.DisruptionController(world),
+    }

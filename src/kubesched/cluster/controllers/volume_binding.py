@@ -1,0 +1,202 @@
+"""Claims and volumes find each other; a claim that finds none gets a new one, where its class provides for that.
+
+A claim of a class that waits for its first consumer is left alone until the scheduler has chosen a node for the pod.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from kubesched.cluster.controllers.volume_matching import best_volume
+from kubesched.cluster.controllers.world import World
+from kubesched.cluster.local_events import EventWriter
+from kubesched.cluster.views import StorageClassView, WorkloadView
+
+Json = dict[str, Any]
+
+NAME: Final = "claim"
+KIND: Final = "PersistentVolumeClaim"
+SELECTED_NODE: Final = "volume.kubernetes.io/selected-node"
+BIND_COMPLETED: Final = "pv.kubernetes.io/bind-completed"
+BOUND_BY_CONTROLLER: Final = "pv.kubernetes.io/bound-by-controller"
+PROVISIONED_BY: Final = "pv.kubernetes.io/provisioned-by"
+PROVISIONER: Final = "volume.kubernetes.io/storage-provisioner"
+NO_PROVISIONER: Final = "kubernetes.io/no-provisioner"
+ZONE: Final = "topology.kubernetes.io/zone"
+HOSTNAME: Final = "kubernetes.io/hostname"
+
+
+class ClaimController:
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._events = EventWriter(world.api, "persistentvolume-controller")
+        self._claims = world.claims.resource
+        self._volumes = world.volumes.resource
+        world.claims.listen(self._claim_changed)
+        world.volumes.listen(self._volume_changed)
+
+    def reconcile(self, namespace: str, name: str) -> None:
+        claim = self._world.claims.get(name, namespace)
+        if claim is None or claim.metadata.deletion_timestamp is not None:
+            return
+        if volume_name := claim.spec.get("volumeName"):
+            volume = self._world.volumes.get(volume_name)
+            if volume is not None and _may_have(volume, claim):
+                self._bind(claim, volume)
+            elif claim.metadata.annotations.get(BIND_COMPLETED) and volume is None:
+                self._set_phase(claim, {"phase": "Lost"})
+            return
+        chosen = next((item for item in self._world.volumes if _is_meant_for(item, claim)), None)
+        if chosen is None:
+            chosen = self._find_or_provision(claim)
+        if chosen is not None:
+            self._bind(claim, chosen)
+
+    def _find_or_provision(self, claim: WorkloadView) -> WorkloadView | None:
+        storage_class = self._world.storage_classes.get(claim.spec.get("storageClassName", ""))
+        waits = storage_class is not None and storage_class.volume_binding_mode == "WaitForFirstConsumer"
+        node = claim.metadata.annotations.get(SELECTED_NODE, "")
+        if waits and not node:
+            message = "waiting for first consumer to be created before binding"
+            self._tell(claim, "WaitForFirstConsumer", message)
+            return None
+        if not waits and (found := best_volume(claim, self._world.volumes)) is not None:
+            return found
+        if storage_class is not None and storage_class.provisioner not in ("", NO_PROVISIONER):
+            self._provision(claim, storage_class, node)
+        elif not waits:
+            message = "no persistent volumes available for this claim and no storage class is set"
+            self._tell(claim, "FailedBinding", message)
+        return None
+
+    def _provision(self, claim: WorkloadView, storage_class: StorageClassView, node: str) -> None:
+        """Make a volume for the claim; it comes back as one that is meant for it."""
+        metadata, spec = claim.metadata, claim.spec
+        name = f"pvc-{metadata.uid}"
+        if self._world.api.reader.bucket(self._volumes).get("", name) is not None:
+            return
+        volume_spec: Json = {
+            "capacity": {"storage": spec["resources"]["requests"]["storage"]},
+            "accessModes": list(spec.get("accessModes") or ()),
+            "persistentVolumeReclaimPolicy": storage_class.reclaim_policy or "Delete",
+            "storageClassName": storage_class.metadata.name,
+            "volumeMode": spec.get("volumeMode", "Filesystem"),
+            "csi": {"driver": storage_class.provisioner, "volumeHandle": name},
+            "claimRef": _reference(claim),
+        }
+        if affinity := self._affinity(node):
+            volume_spec["nodeAffinity"] = affinity
+        annotations = {PROVISIONED_BY: storage_class.provisioner}
+        volume = {"metadata": {"name": name, "annotations": annotations}, "spec": volume_spec}
+        self._world.api.create(self._volumes, volume)
+        self._world.change(
+            self._claims,
+            metadata,
+            lambda value: (
+                value["metadata"].setdefault("annotations", {}).update({PROVISIONER: storage_class.provisioner})
+            ),
+        )
+        self._tell(claim, "ProvisioningSucceeded", f"Successfully provisioned volume {name}")
+
+    def _affinity(self, node_name: str) -> Json | None:
+        """A disk is in the zone of the node that it was made for; without zones, on that node."""
+        node = self._world.nodes.get(node_name)
+        if node is None:
+            return None
+        labels = node.metadata.labels
+        key = ZONE if ZONE in labels else HOSTNAME
+        if key not in labels:
+            return None
+        expression = {"key": key, "operator": "In", "values": [labels[key]]}
+        return {"required": {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}}
+
+    def _bind(self, claim: WorkloadView, volume: WorkloadView) -> None:
+        """Both sides say that they belong together (`bind`)."""
+
+        def bind_volume(value: Json) -> None:
+            reference = value["spec"].get("claimRef") or {}
+            if not reference:
+                value["metadata"].setdefault("annotations", {})[BOUND_BY_CONTROLLER] = "yes"
+            value["spec"]["claimRef"] = _reference(claim) | {
+                key: item for key, item in reference.items() if key != "uid"
+            }
+
+        def bind_claim(value: Json) -> None:
+            annotations = value["metadata"].setdefault("annotations", {})
+            if not value["spec"].get("volumeName"):
+                annotations[BOUND_BY_CONTROLLER] = "yes"
+            annotations[BIND_COMPLETED] = "yes"
+            value["spec"]["volumeName"] = volume.metadata.name
+
+        if (volume.spec.get("claimRef") or {}).get("uid") != claim.metadata.uid:
+            self._world.change(self._volumes, volume.metadata, bind_volume)
+        if volume.status.get("phase") != "Bound":
+            now = self._world.timestamp()
+            bound = {"phase": "Bound", "lastPhaseTransitionTime": now}
+            self._world.set_status(self._volumes, volume.metadata, lambda status: status.update(bound))
+        if claim.metadata.annotations.get(BIND_COMPLETED) != "yes" or not claim.spec.get("volumeName"):
+            self._world.change(self._claims, claim.metadata, bind_claim)
+        self._set_phase(
+            claim,
+            {
+                "phase": "Bound",
+                "accessModes": list(volume.spec.get("accessModes") or ()),
+                "capacity": dict(volume.spec.get("capacity") or {}),
+            },
+        )
+
+    def _set_phase(self, claim: WorkloadView, status: Json) -> None:
+        self._world.set_status(self._claims, claim.metadata, lambda value: value.update(status))
+
+    def _tell(self, claim: WorkloadView, reason: str, message: str) -> None:
+        self._events.normal(KIND, claim.metadata, reason, message)
+
+    def _claim_changed(self, old: WorkloadView | None, new: WorkloadView | None) -> None:
+        if new is not None and (old is None or old.spec != new.spec or _annotations(old) != _annotations(new)):
+            self._world.enqueue(NAME, new.metadata)
+
+    def _volume_changed(self, old: WorkloadView | None, new: WorkloadView | None) -> None:
+        volume = new or old
+        assert volume is not None
+        reference = volume.spec.get("claimRef")
+        for claim in self._world.claims:
+            if reference:
+                if (reference.get("namespace"), reference.get("name")) == (
+                    claim.metadata.namespace,
+                    claim.metadata.name,
+                ):
+                    self._world.enqueue(NAME, claim.metadata)
+            elif not claim.spec.get("volumeName"):
+                self._world.enqueue(NAME, claim.metadata)
+
+
+def _annotations(claim: WorkloadView) -> dict[str, str]:
+    return claim.metadata.annotations
+
+
+def _reference(claim: WorkloadView) -> Json:
+    metadata = claim.metadata
+    return {
+        "kind": KIND,
+        "apiVersion": "v1",
+        "namespace": metadata.namespace,
+        "name": metadata.name,
+        "uid": metadata.uid,
+    }
+
+
+def _is_meant_for(volume: WorkloadView, claim: WorkloadView) -> bool:
+    reference = volume.spec.get("claimRef")
+    return bool(reference) and _may_have(volume, claim)
+
+
+def _may_have(volume: WorkloadView, claim: WorkloadView) -> bool:
+    """The volume is nobody's, or this claim's."""
+    reference = volume.spec.get("claimRef")
+    if not reference:
+        return True
+    names = (reference.get("namespace"), reference.get("name"))
+    return names == (claim.metadata.namespace, claim.metadata.name) and reference.get("uid", "") in (
+        "",
+        claim.metadata.uid,
+    )

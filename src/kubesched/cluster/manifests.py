@@ -1,0 +1,73 @@
+"""Manifests from files into the cluster, as `kubectl create` would bring them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Final
+
+from kubesched.cluster.apiserver.api import Api
+from kubesched.errors import ConfigurationError, InvalidObjectError, RequestRefusedError
+from kubesched.objects.manifests import load_documents
+
+Json = dict[str, Any]
+
+CREATE_AFTER: Final = "kubesched.io/create-after-seconds"
+
+
+def read_manifests(path: Path) -> list[tuple[str, Json]]:
+    """The objects of a file, or of all YAML and JSON files of a folder; ConfigurationError if there is a problem."""
+    files = [path]
+    if path.is_dir():
+        files = sorted(file for file in path.iterdir() if file.suffix in (".yaml", ".yml", ".json"))
+    found = []
+    for file in files:
+        try:
+            found += list(load_documents(file.read_text(), str(file)))
+        except OSError as error:
+            raise ConfigurationError([f"cannot read {file}: {error.strerror}"]) from error
+        except UnicodeDecodeError as error:
+            raise ConfigurationError([f"cannot read {file}: not a text file"]) from error
+        except InvalidObjectError as error:
+            raise ConfigurationError([str(error)]) from error
+    return found
+
+
+def delay_of(manifest: Any) -> float:
+    """Seconds after the start at which the object is to be created; 0 for almost all."""
+    metadata = manifest.get("metadata") if isinstance(manifest, dict) else None
+    annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
+    text = annotations.get(CREATE_AFTER, "0") if isinstance(annotations, dict) else "0"
+    try:
+        return max(0.0, float(text))
+    except ValueError as error:
+        raise ConfigurationError([f"{CREATE_AFTER}: {text!r} is not a number of seconds"]) from error
+
+
+def create_all(api: Api, manifests: Iterable[tuple[str, Json]]) -> None:
+    """Create the objects in order; those that exist stay as they are. ConfigurationError names every bad one."""
+    problems = []
+    for where, manifest in manifests:
+        try:
+            _create(api, manifest)
+        except RequestRefusedError as refusal:
+            if refusal.reason != "AlreadyExists":
+                problems.append(f"{where}: {refusal.message}")
+        except InvalidObjectError as error:
+            problems.append(f"{where}: {error}")
+    if problems:
+        raise ConfigurationError(problems)
+
+
+def _create(api: Api, manifest: Any) -> None:
+    if not isinstance(manifest, dict):
+        raise InvalidObjectError("not an object")
+    version, kind = manifest.get("apiVersion"), manifest.get("kind")
+    resource = api.catalog.by_kind(str(version), str(kind))
+    if resource is None:
+        raise InvalidObjectError(f"no matches for kind {kind!r} in version {version!r}")
+    metadata = manifest.get("metadata")
+    namespace = ""
+    if resource.namespaced:
+        namespace = (metadata.get("namespace") if isinstance(metadata, dict) else "") or "default"
+    api.create(resource, manifest, namespace)

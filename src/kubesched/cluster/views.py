@@ -1,0 +1,143 @@
+"""What controllers and kubelets read of objects: slim structs that are kept for every object of the cluster.
+
+Whoever writes an object works on the whole of it, as the API hands it out.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Final
+
+import msgspec
+
+from kubesched.objects import ObjectMeta, OwnerReference, Taint, Toleration
+from kubesched.objects.base import KubeStruct
+
+Json = dict[str, Any]
+
+FINISHED: Final = ("Succeeded", "Failed")
+
+
+class ConditionView(KubeStruct):
+    type: str = ""
+    status: str = ""
+    reason: str = ""
+    last_transition_time: datetime | None = None
+
+
+class PodSpecView(KubeStruct):
+    node_name: str = ""
+    tolerations: tuple[Toleration, ...] = ()
+
+
+class ContainerStatusView(KubeStruct):
+    restart_count: int = 0
+
+
+class PodStatusView(KubeStruct):
+    phase: str = ""
+    container_statuses: tuple[ContainerStatusView, ...] = ()
+    conditions: tuple[ConditionView, ...] = ()
+
+
+class PodView(KubeStruct):
+    metadata: ObjectMeta = ObjectMeta()
+    spec: PodSpecView = PodSpecView()
+    status: PodStatusView = PodStatusView()
+
+    @property
+    def is_finished(self) -> bool:
+        return self.status.phase in FINISHED
+
+    @property
+    def is_active(self) -> bool:
+        """It counts for its controller: neither finished nor being deleted (`IsPodActive`)."""
+        return self.status.phase not in FINISHED and self.metadata.deletion_timestamp is None
+
+    @property
+    def ready_since(self) -> datetime | None:
+        """Since when the pod has been ready; None if it is not."""
+        for condition in self.status.conditions:
+            if condition.type == "Ready" and condition.status == "True":
+                return condition.last_transition_time
+        return None
+
+    @property
+    def is_ready(self) -> bool:
+        return self.ready_since is not None
+
+
+class NodeSpecView(KubeStruct):
+    unschedulable: bool = False
+    taints: tuple[Taint, ...] = ()
+
+
+class NodeStatusView(KubeStruct):
+    conditions: tuple[ConditionView, ...] = ()
+
+
+class NodeView(KubeStruct):
+    metadata: ObjectMeta = ObjectMeta()
+    spec: NodeSpecView = NodeSpecView()
+    status: NodeStatusView = NodeStatusView()
+
+    @property
+    def ready(self) -> str:
+        """The Ready condition: True, False, Unknown; empty as long as nobody has reported."""
+        return next((item.status for item in self.status.conditions if item.type == "Ready"), "")
+
+
+class WorkloadView(KubeStruct):
+    """Any object with a spec and a status; those two are as the API has them."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: Json = msgspec.field(default_factory=dict)
+    status: Json = msgspec.field(default_factory=dict)
+
+
+class StorageClassView(KubeStruct):
+    metadata: ObjectMeta = ObjectMeta()
+    provisioner: str = ""
+    reclaim_policy: str = ""
+    volume_binding_mode: str = ""
+
+
+class RevisionView(KubeStruct):
+    """A ControllerRevision: a template that a StatefulSet or DaemonSet has or had."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    data: Json = msgspec.field(default_factory=dict)
+    revision: int = 0
+
+
+class IdentityView(KubeStruct):
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    owner_references: tuple[OwnerReference, ...] = ()
+    finalizers: tuple[str, ...] = ()
+    deletion_timestamp: datetime | None = None
+
+
+class OwnedView(KubeStruct):
+    """Any object, for those who only ask whom it belongs to."""
+
+    metadata: IdentityView = IdentityView()
+
+
+def controller_uid(metadata: ObjectMeta) -> str:
+    """The uid of the owner that manages the object; empty if nobody does."""
+    owner = metadata.controller_of
+    return owner.uid if owner is not None else ""
+
+
+def owner_reference(api_version: str, kind: str, owner: ObjectMeta) -> Json:
+    """The reference that a controller puts into what it makes (`metav1.NewControllerRef`)."""
+    return {
+        "apiVersion": api_version,
+        "kind": kind,
+        "name": owner.name,
+        "uid": owner.uid,
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
