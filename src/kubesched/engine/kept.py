@@ -27,6 +27,7 @@ class Kept:
     """
 
     def __init__(self, template: PodTemplate, lineup: Lineup, cluster: Cluster, relatives: Relatives) -> None:
+        self.template = template
         self._cluster = cluster
         self._relatives = relatives
         self.aspects = {
@@ -52,8 +53,7 @@ class Kept:
         changes = self._tracker.changes()
         filters, scores = self.filters, self.scores
         if changes.everything:
-            filters.drop()
-            scores.drop()
+            self.drop()
             rows: list[int] = []
         else:
             rows = self._without_remembered(changes.pods)
@@ -71,6 +71,11 @@ class Kept:
         elif rows:
             filters.rows_changed(rows)
             scores.rows_changed(rows, filters.fits)
+
+    def drop(self) -> None:
+        """Forget every answer: nobody inherits one, and all plugins are asked about all rows again."""
+        self.filters.drop()
+        self.scores.drop()
 
     def ranked(self, state: CycleState, pod: PodInfo) -> BlockMaxima | None:
         """The totals of all rows, where they can be kept; only after `refresh`."""
