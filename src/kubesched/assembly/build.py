@@ -19,7 +19,9 @@ from kubesched.framework import (
     PluginFactory,
     PreemptionObserver,
     SilentPreemption,
+    SilentVolumeObserver,
     Stopwatch,
+    VolumeObserver,
 )
 from kubesched.objects import Pod
 from kubesched.objects.pod_resources import ResourceFeatures
@@ -58,6 +60,7 @@ class Outside:
     queue: QueueObserver = SILENT
     calls: PluginObserver | None = None
     preemption: PreemptionObserver | None = None
+    volumes: VolumeObserver | None = None
     pod_groups: PodGroupObserver | None = None
     assumed_ttl: float | None = None
     max_unschedulable: float = 300.0
@@ -94,6 +97,7 @@ def build_scheduler(config: KubeSchedulerConfiguration, gates: FeatureGates, out
         pod_groups=cache.pod_groups,
         extenders=outside.extenders,
         preemption_observer=outside.preemption or SilentPreemption(),
+        volume_observer=outside.volumes or SilentVolumeObserver(),
     )
     profiles = _profiles(config, surroundings, outside)
     queue = SchedulingQueue(

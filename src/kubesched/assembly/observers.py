@@ -122,12 +122,30 @@ class PreemptionMetrics:
         self._metrics.preemption_goroutines_execution.inc(result)
 
 
+class VolumeMetrics:
+    """A `VolumeObserver`."""
+
+    def __init__(self, metrics: SchedulerMetrics) -> None:
+        self._metrics = metrics
+
+    def stage_failed(self, operation: str) -> None:
+        self._metrics.volume_scheduling_stage_error.inc(operation)
+
+
 def show_state(metrics: SchedulerMetrics, assembled: Assembled) -> None:
     """Numbers that are read off the scheduler's state whenever somebody scrapes."""
     queue, cache, scheduler = assembled.queue, assembled.cache, assembled.scheduler
     metrics.pending_pods.read_from(lambda: {(place.value,): count for place, count in queue.counts().items()})
     metrics.inflight_events.read_from(lambda: {(label,): n for label, n in queue.in_flight_counts().items()})
     metrics.goroutines.read_from(lambda: {("binding",): len(scheduler.tasks)})
+    evaluators = assembled.evaluators.values()
+    metrics.evaluation_reuse.read_from(
+        lambda: {
+            ("hit",): sum(evaluator.hits for evaluator in evaluators),
+            ("miss",): sum(evaluator.misses for evaluator in evaluators),
+        }
+    )
+    metrics.evaluated_rows.read_from(lambda: {(): sum(evaluator.rows_asked for evaluator in evaluators)})
     metrics.cache_size.read_from(
         lambda: {
             ("nodes",): cache.cluster.nodes.node_count,

@@ -31,6 +31,7 @@ from kubesched.assembly.observers import (
     PodGroupMetrics,
     PreemptionMetrics,
     QueueMetrics,
+    VolumeMetrics,
     show_state,
 )
 from kubesched.assembly.plugin_loading import load_plugins
@@ -142,6 +143,7 @@ class SchedulerProcess:
                 calls=PluginMetrics(metrics),
                 preemption=PreemptionMetrics(metrics),
                 pod_groups=PodGroupMetrics(metrics),
+                volumes=VolumeMetrics(metrics),
                 max_unschedulable=settings.max_unschedulable.total_seconds(),
             ),
         )

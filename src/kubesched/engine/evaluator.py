@@ -67,6 +67,7 @@ class Evaluator:
         self._relatives = Relatives()
         self.hits = 0
         self.misses = 0
+        self._rows_of_dropped = 0
 
     def filter(self, pod: PodInfo) -> Fit:
         """Run PreFilter and Filter. Raises PluginError if a plugin fails."""
@@ -156,8 +157,14 @@ class Evaluator:
                 open_nodes = open_nodes & verdict.fitting
         return reasons
 
+    @property
+    def rows_asked(self) -> int:
+        """How many answers about single nodes plugins were asked for so far."""
+        return self._rows_of_dropped + sum(kept.rows_asked for kept in self._kept.values())
+
     def forget(self) -> None:
         """Drop all kept answers."""
+        self._rows_of_dropped = self.rows_asked
         self._kept.clear()
 
     def _kept_for(self, template: PodTemplate) -> Kept:
@@ -170,7 +177,7 @@ class Evaluator:
         kept = self._kept[template] = Kept(template, self._lineup, self._cluster, self._relatives)
         most = max(_FEWEST_KEPT, _BYTES_FOR_EVALUATIONS // (_BYTES_PER_ROW * self._cluster.nodes.capacity))
         while len(self._kept) > most:
-            self._kept.popitem(last=False)
+            self._rows_of_dropped += self._kept.popitem(last=False)[1].rows_asked
         return kept
 
     def _ask_cycle_filters(self, fit: Fit) -> None:

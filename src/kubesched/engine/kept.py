@@ -41,6 +41,11 @@ class Kept:
         self.filters = KeptFilters(template, lineup, cluster)
         self.scores = KeptScores(template, lineup, cluster)
 
+    @property
+    def rows_asked(self) -> int:
+        """How many answers about single nodes plugins were asked for so far."""
+        return self.filters.rows_asked + self.scores.rows_asked
+
     def start(self, pod: PodInfo) -> CycleState:
         """A state for a pod's cycle; what depends on a changed basis is dropped."""
         state, stale = self.filters.start(pod)

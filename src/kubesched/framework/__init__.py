@@ -47,6 +47,7 @@ from kubesched.framework.queued_pod import QueuedPod
 from kubesched.framework.status import SKIP, SUCCESS, WAIT, Code, Status
 from kubesched.framework.stopwatch import CallObserver, Stopwatch
 from kubesched.framework.verdict import Reason, Verdict
+from kubesched.framework.volume_observer import SilentVolumeObserver, VolumeObserver
 
 __all__ = [
     "ALL_NODES",
@@ -108,10 +109,12 @@ __all__ = [
     "Resource",
     "ScorePlugin",
     "SilentPreemption",
+    "SilentVolumeObserver",
     "Status",
     "Stopwatch",
     "Verdict",
     "Victims",
+    "VolumeObserver",
     "WaitingPod",
     "WhatIf",
     "points_served",

@@ -19,7 +19,7 @@ from kubesched.scheduling.extenders import ExtenderChain
 from kubesched.scheduling.failure import FailureHandler
 from kubesched.scheduling.observer import AttemptObserver
 from kubesched.scheduling.scheduling_cycle import Assumed, Rejected, rejected_on
-from kubesched.state.cache import Cache
+from kubesched.state.cache import Cache, on_node
 from kubesched.state.queue import SchedulingQueue
 from kubesched.telemetry.logging import log
 
@@ -144,8 +144,9 @@ class BindingCycle:
             self._cache.forget(pod)
         # What the pod held is free again, which is as good as a deletion to the pods that wait. The pod itself is
         # not helped by it if it was rejected: it must not wake itself.
+        left = on_node(pod, assumed.node_name)
         if was_assumed and not rejected.status.is_rejection:
-            self._queue.move_all(ASSIGNED_POD_DELETE, pod, None)
+            self._queue.move_all(ASSIGNED_POD_DELETE, left, None)
         self._failure.handle(self._profile, queued, rejected, started)
         if was_assumed and rejected.status.is_rejection:
-            self._queue.move_all(ASSIGNED_POD_DELETE, pod, None, except_uid=queued.uid)
+            self._queue.move_all(ASSIGNED_POD_DELETE, left, None, except_uid=queued.uid)

@@ -30,7 +30,7 @@ from kubesched.objects import (
     VolumeAttachment,
 )
 from kubesched.scheduling.node_events import node_events
-from kubesched.state.cache import Cache
+from kubesched.state.cache import Cache, on_node
 from kubesched.state.queue import SchedulingQueue, pod_events
 from kubesched.telemetry.logging import log
 
@@ -173,9 +173,10 @@ class EventHandlers:
 
     def _assumed_pod_deleted(self, pod: Pod) -> None:
         """A pod that is on its way to its node is gone: make room at once, not when its binding fails."""
+        left = on_node(pod, self._cache.node_of(pod.metadata.uid) or "")
         if not self._rejects_waiting(pod):
             self._cache.forget(pod)
-        self._queue.move_all(ASSIGNED_POD_DELETE, pod, None)
+        self._queue.move_all(ASSIGNED_POD_DELETE, left, None)
 
     def _nomination_ended(self, pod: Pod) -> None:
         """The room that was held for a pod is free for those that had to yield to it."""
