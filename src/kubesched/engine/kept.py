@@ -27,6 +27,7 @@ class Kept:
     """
 
     def __init__(self, template: PodTemplate, lineup: Lineup, cluster: Cluster, relatives: Relatives) -> None:
+        self.template = template
         self._cluster = cluster
         self._relatives = relatives
         self.aspects = {

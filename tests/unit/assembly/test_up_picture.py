@@ -41,7 +41,7 @@ def assembled(clock: VirtualClock, attempts: AttemptCounts) -> Assembled:
     return built
 
 
-def ready(name: str, **more: str) -> Any:
+def ready(name: str, **more: Any) -> Any:
     node = make_node(name, cpu="4", memory="8Gi", **more)
     conditions = (NodeCondition(type="Ready", status="True"),)
     return replace(node, status=replace(node.status, conditions=conditions))
