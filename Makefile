@@ -32,7 +32,7 @@ format: setup
 	$(BIN)/ruff format .
 
 bench: setup ## benchmarks: throughput and cost per stage
-	$(BIN)/kubesched bench --config benchmarks
+	$(BIN)/kubesched bench --config benchmarks --label standard
 
 e2e: setup ## against a real etcd and kube-apiserver
 	$(BIN)/python -m pytest -m e2e tests/e2e

@@ -1,4 +1,4 @@
-"""`python -m kubesched`."""
+"""`python -m kubesched`: the same as the `kubesched` command."""
 
 from kubesched.cli.main import main
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import urllib.request
@@ -128,6 +129,14 @@ class RealControlPlane:
         newest = self._etcd_call("/v3/kv/range", {"key": "AA=="})["header"]["revision"]
         self._etcd_call("/v3/kv/compaction", {"revision": newest, "physical": True})
 
+    def put(self, objects: dict[str, dict[str, Any]]) -> None:
+        """Store objects by their keys in etcd, in one transaction: a large cluster in no time."""
+        puts = [
+            {"requestPut": {"key": _base64(key.encode()), "value": _base64(json.dumps(value).encode())}}
+            for key, value in objects.items()
+        ]
+        self._etcd_call("/v3/kv/txn", {"success": puts})
+
     def kubeconfig(self, user: str, credentials: dict[str, Any] | None = None) -> Path:
         if credentials is None:
             certificate, key = self._authority.issue(user)
@@ -200,6 +209,10 @@ class RealControlPlane:
         except Exception:  # not yet: connection refused, TLS not up, 403, 500
             return False
         return True
+
+
+def _base64(data: bytes) -> str:
+    return base64.b64encode(data).decode()
 
 
 def clean_environment() -> dict[str, str]:

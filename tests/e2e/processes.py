@@ -28,6 +28,10 @@ class Process:
             )
 
     @property
+    def pid(self) -> int:
+        return self._child.pid
+
+    @property
     def log(self) -> str:
         return self.log_file.read_text(errors="replace")
 

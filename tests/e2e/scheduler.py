@@ -95,8 +95,4 @@ def configuration(kubeconfig: Path, *, elect: bool = False, qps: float = 1000, *
 
 def profile(name: str = "default-scheduler", **fields: Any) -> dict[str, Any]:
     """A profile with all default plugins."""
-    return {
-        "schedulerName": name,
-        "plugins": {"multiPoint": {"disabled": [{"name": "DynamicResources"}]}},
-        **fields,
-    }
+    return {"schedulerName": name, **fields}

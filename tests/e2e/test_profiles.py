@@ -19,11 +19,8 @@ PACKING = {
 def test_pods_choose_their_profile(cluster: ControlPlane, start_scheduler: StartScheduler) -> None:
     """The default profile spreads pods, the packing one piles them up, and pods of strangers are left alone."""
     admin = cluster.admin
-    packer = profile("packer", pluginConfig=[PACKING])
-    packer["plugins"]["score"] = {
-        "disabled": [{"name": "*"}],
-        "enabled": [{"name": "NodeResourcesFit", "weight": 1}],
-    }
+    only_fit = {"disabled": [{"name": "*"}], "enabled": [{"name": "NodeResourcesFit", "weight": 1}]}
+    packer = profile("packer", pluginConfig=[PACKING], plugins={"score": only_fit})
     admin.create_all(node(f"n{number}", cpu="8") for number in range(4))
     start_scheduler(config={"profiles": [profile(), packer]})
 

@@ -19,6 +19,9 @@ from kubesched.framework import (
     PluginFactory,
     PreemptionObserver,
     SilentPreemption,
+    SilentVolumeObserver,
+    Stopwatch,
+    VolumeObserver,
 )
 from kubesched.objects import Pod
 from kubesched.objects.pod_resources import ResourceFeatures
@@ -57,6 +60,7 @@ class Outside:
     queue: QueueObserver = SILENT
     calls: PluginObserver | None = None
     preemption: PreemptionObserver | None = None
+    volumes: VolumeObserver | None = None
     pod_groups: PodGroupObserver | None = None
     assumed_ttl: float | None = None
     max_unschedulable: float = 300.0
@@ -93,6 +97,7 @@ def build_scheduler(config: KubeSchedulerConfiguration, gates: FeatureGates, out
         pod_groups=cache.pod_groups,
         extenders=outside.extenders,
         preemption_observer=outside.preemption or SilentPreemption(),
+        volume_observer=outside.volumes or SilentVolumeObserver(),
     )
     profiles = _profiles(config, surroundings, outside)
     queue = SchedulingQueue(
@@ -109,7 +114,7 @@ def build_scheduler(config: KubeSchedulerConfiguration, gates: FeatureGates, out
     surroundings.start_task = tasks.start
     failure = FailureHandler(queue, objects, cluster.templates.info, tasks.start, outside.clock, attempts)
     chain, sampler = ExtenderChain(outside.extenders), Sampler(cache, config.percentage_of_nodes_to_score)
-    evaluators = {name: _evaluator(profile, cluster, nominator, outside.random) for name, profile in profiles.items()}
+    evaluators = {name: _evaluator(profile, cluster, nominator, outside) for name, profile in profiles.items()}
     cycles = {n: SchedulingCycle(profile, evaluators[n], cache, chain, sampler) for n, profile in profiles.items()}
     bindings = {
         name: BindingCycle(profile, cache, queue, chain, failure, outside.clock, attempts)
@@ -194,14 +199,18 @@ def _hints(profile: Profile, outside: Outside) -> Mapping[str, Sequence[EventHin
     return {**profile.event_hints(), EXTENDER: ()} if outside.extenders else profile.event_hints()
 
 
-def _evaluator(profile: Profile, cluster: Cluster, nominator: PodNominator, random: Random) -> Evaluator:
+def _stopwatch(profile: Profile, outside: Outside) -> Stopwatch | None:
+    return Stopwatch(outside.calls, outside.clock, profile.name) if outside.calls is not None else None
+
+
+def _evaluator(profile: Profile, cluster: Cluster, nominator: PodNominator, outside: Outside) -> Evaluator:
     lineup = Lineup(
         pre_filters=profile.pre_filters,
         filters=profile.filters,
         pre_scores=profile.pre_scores,
         scores=[(plugin, profile.score_weights[plugin.name]) for plugin in profile.scores],
     )
-    evaluator = Evaluator(lineup, cluster, nominator, random)
+    evaluator = Evaluator(lineup, cluster, nominator, outside.random, _stopwatch(profile, outside))
     profile.handle.engine = evaluator
     return evaluator
 

@@ -1,8 +1,9 @@
-"""An explanation for people."""
+"""An explanation for people, and as data."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from kubesched.assembly.explain import Explanation
 from kubesched.framework import Status
@@ -11,6 +12,40 @@ from kubesched.framework import Status
 def as_text(explanation: Explanation) -> str:
     """A few lines: the outcome first, then each node with its reason or its scores."""
     return "\n".join(_lines(explanation))
+
+
+def as_data(explanation: Explanation) -> dict[str, Any]:
+    """The same for programs; what does not apply is left out."""
+    data: dict[str, Any] = {"pod": explanation.pod}
+    if explanation.pre_enqueue is not None:
+        data["preEnqueue"] = _status(explanation.pre_enqueue)
+    if explanation.error:
+        data["error"] = explanation.error
+    if explanation.pre_filter is not None:
+        data["preFilter"] = _status(explanation.pre_filter)
+    if explanation.filters:
+        data["filter"] = {name: _status(status) for name, status in explanation.filters.items()}
+    if explanation.scores:
+        data["scores"] = {
+            name: {"total": score.total, "plugins": dict(score.weighted)} for name, score in explanation.scores.items()
+        }
+        data["bestNodes"] = list(explanation.best_nodes)
+    if explanation.fit_error:
+        data["fitError"] = explanation.fit_error
+    if (preemption := explanation.preemption) is not None:
+        data["preemption"] = {
+            "message": preemption.status.message,
+            "nominatedNode": preemption.nominated_node,
+            "candidates": [
+                {"node": c.node, "victims": list(c.victims), "pdbViolations": c.pdb_violations}
+                for c in preemption.candidates
+            ],
+        }
+    return data
+
+
+def _status(status: Status) -> dict[str, Any]:
+    return {"code": str(status.code), "plugin": status.plugin, "reasons": list(status.reasons)}
 
 
 def _lines(explanation: Explanation) -> Iterator[str]:

@@ -22,6 +22,7 @@ class MemoryApi:
 
     def __init__(self) -> None:
         self._objects = ObjectStores()
+        self._writes = 0
         self.added: Callable[[Any], None] = lambda obj: None
         self.updated: Callable[[Any, Any], None] = lambda old, new: None
         self.deleted: Callable[[Any], None] = lambda obj: None
@@ -37,7 +38,7 @@ class MemoryApi:
             raise ApiStatusError(409, "Conflict", f"the pod {pod.key} was made anew")
         if current.spec.node_name:
             raise ApiStatusError(409, "Conflict", f"pod {pod.key} is already assigned to node {current.spec.node_name}")
-        self.updated(current, replace(current, spec=replace(current.spec, node_name=node_name)))
+        self._update(current, replace(current, spec=replace(current.spec, node_name=node_name)))
 
     async def patch_pod_status(
         self, pod: Pod, condition: PodCondition | None, nominating: NominatingInfo | None
@@ -50,7 +51,7 @@ class MemoryApi:
         if nominating is not None and nominating.mode is NominatingMode.OVERRIDE:
             status = replace(status, nominated_node_name=nominating.node_name)
         if status != current.status:
-            self.updated(current, replace(current, status=status))
+            self._update(current, replace(current, status=status))
 
     async def delete_pod(self, pod: Pod) -> None:
         current = self._objects.of(Pod).get(pod.metadata.name, pod.metadata.namespace)
@@ -61,9 +62,7 @@ class MemoryApi:
         self, kind: type[T], name: str, body: Mapping[str, Any], *, namespace: str = "", subresource: str = ""
     ) -> T:
         current = self._current(kind, name, namespace)
-        patched = convert(_merged(to_builtins(current), body), kind)
-        self.updated(current, patched)
-        return patched
+        return self._update(current, convert(_merged(to_builtins(current), body), kind))
 
     async def create(self, obj: T) -> T:
         self.added(obj)
@@ -71,6 +70,14 @@ class MemoryApi:
 
     async def delete(self, kind: type[T], name: str, *, namespace: str = "", uid: str = "") -> None:
         self.deleted(self._current(kind, name, namespace))
+
+    def _update(self, current: T, changed: T) -> T:
+        """A newer version, and seen as such: equal versions mean that nothing has changed."""
+        self._writes += 1
+        metadata = replace(changed.metadata, resource_version=f"memory-{self._writes}")  # type: ignore[attr-defined]  # every Kubernetes object has it
+        written: T = replace(changed, metadata=metadata)  # type: ignore[type-var]  # and is a struct
+        self.updated(current, written)
+        return written
 
     def _current(self, kind: type[T], name: str, namespace: str) -> T:
         current = self._objects.of(kind).get(name, namespace)

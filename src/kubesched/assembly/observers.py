@@ -7,6 +7,7 @@ from typing import Final
 from kubesched.assembly.build import Assembled
 from kubesched.clock import Clock
 from kubesched.framework import QueuedPod
+from kubesched.framework.stopwatch import ATTEMPTS_PER_SAMPLE
 from kubesched.state.queue.observer import SubQueue
 from kubesched.telemetry.metrics import SchedulerMetrics
 
@@ -72,7 +73,7 @@ class QueueMetrics:
 
 
 class PluginMetrics:
-    """A `PluginObserver`."""
+    """A `PluginObserver`. What one sampled attempt shows stands for as many as there are to a sample."""
 
     def __init__(self, metrics: SchedulerMetrics) -> None:
         self._metrics = metrics
@@ -83,8 +84,25 @@ class PluginMetrics:
     def plugin(self, plugin: str, point: str, status: str, seconds: float) -> None:
         self._metrics.plugin_execution_duration.observe(seconds, plugin, point, status)
 
+    def evaluated(self, plugin: str, point: str, profile: str) -> None:
+        self._metrics.plugin_evaluation.add(ATTEMPTS_PER_SAMPLE, plugin, point, profile)
+
     def permit_wait(self, result: str, seconds: float) -> None:
         self._metrics.permit_wait_duration.observe(seconds, result)
+
+
+class PodGroupMetrics:
+    """A `PodGroupObserver`."""
+
+    def __init__(self, metrics: SchedulerMetrics) -> None:
+        self._metrics = metrics
+
+    def algorithm_ran(self, seconds: float) -> None:
+        self._metrics.podgroup_scheduling_algorithm_duration.observe(seconds)
+
+    def attempted(self, profile: str, result: str, seconds: float) -> None:
+        self._metrics.podgroup_schedule_attempts.inc(result, profile)
+        self._metrics.podgroup_scheduling_attempt_duration.observe(seconds, result, profile)
 
 
 class PreemptionMetrics:
@@ -104,12 +122,30 @@ class PreemptionMetrics:
         self._metrics.preemption_goroutines_execution.inc(result)
 
 
+class VolumeMetrics:
+    """A `VolumeObserver`."""
+
+    def __init__(self, metrics: SchedulerMetrics) -> None:
+        self._metrics = metrics
+
+    def stage_failed(self, operation: str) -> None:
+        self._metrics.volume_scheduling_stage_error.inc(operation)
+
+
 def show_state(metrics: SchedulerMetrics, assembled: Assembled) -> None:
     """Numbers that are read off the scheduler's state whenever somebody scrapes."""
     queue, cache, scheduler = assembled.queue, assembled.cache, assembled.scheduler
     metrics.pending_pods.read_from(lambda: {(place.value,): count for place, count in queue.counts().items()})
     metrics.inflight_events.read_from(lambda: {(label,): n for label, n in queue.in_flight_counts().items()})
     metrics.goroutines.read_from(lambda: {("binding",): len(scheduler.tasks)})
+    evaluators = assembled.evaluators.values()
+    metrics.evaluation_reuse.read_from(
+        lambda: {
+            ("hit",): sum(evaluator.hits for evaluator in evaluators),
+            ("miss",): sum(evaluator.misses for evaluator in evaluators),
+        }
+    )
+    metrics.evaluated_rows.read_from(lambda: {(): sum(evaluator.rows_asked for evaluator in evaluators)})
     metrics.cache_size.read_from(
         lambda: {
             ("nodes",): cache.cluster.nodes.node_count,

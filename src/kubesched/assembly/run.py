@@ -25,7 +25,15 @@ from typing import Any, Final
 from prometheus_client import CollectorRegistry
 
 from kubesched.assembly.build import Outside, build_scheduler
-from kubesched.assembly.observers import AttemptMetrics, PluginMetrics, PreemptionMetrics, QueueMetrics, show_state
+from kubesched.assembly.observers import (
+    AttemptMetrics,
+    PluginMetrics,
+    PodGroupMetrics,
+    PreemptionMetrics,
+    QueueMetrics,
+    VolumeMetrics,
+    show_state,
+)
 from kubesched.assembly.plugin_loading import load_plugins
 from kubesched.assembly.profile_recorders import ProfileRecorders
 from kubesched.assembly.run_clients import Clients, choose_connection
@@ -134,6 +142,8 @@ class SchedulerProcess:
                 queue=QueueMetrics(metrics),
                 calls=PluginMetrics(metrics),
                 preemption=PreemptionMetrics(metrics),
+                pod_groups=PodGroupMetrics(metrics),
+                volumes=VolumeMetrics(metrics),
                 max_unschedulable=settings.max_unschedulable.total_seconds(),
             ),
         )

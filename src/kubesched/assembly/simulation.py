@@ -19,6 +19,8 @@ from random import Random
 from types import TracebackType
 from typing import Any
 
+from msgspec.structs import replace
+
 from kubesched.assembly.build import Outside, build_scheduler
 from kubesched.assembly.explain import Explanation, explain
 from kubesched.assembly.explanation_text import as_text
@@ -86,7 +88,8 @@ class Simulation:
             if old is None:
                 handlers.add(obj)
             else:
-                handlers.update(old, obj)
+                # To the scheduler, an equal version means that nothing has changed.
+                handlers.update(old, replace(obj, metadata=replace(obj.metadata, resource_version="")))
 
     def load(self, manifests: str | Path) -> None:
         """Add the objects of a YAML or JSON file, or of a text with such documents."""
@@ -96,7 +99,13 @@ class Simulation:
             self.add(*load_manifests(manifests, "<text>"))
 
     def remove(self, obj: Any) -> None:
-        self._assembled.handlers.delete(obj)
+        """Delete the object of this kind, namespace and name. InvalidObjectError if there is none."""
+        wanted = completed(obj)
+        store = self._assembled.objects.of(type(obj))
+        current = store.get(wanted.metadata.name, wanted.metadata.namespace)
+        if current is None:
+            raise InvalidObjectError("there is no such object", kind=type(obj).__name__, name=wanted.metadata.key)
+        self._assembled.handlers.delete(current)
 
     def schedule(self) -> dict[str, str | None]:
         """Try every pod that is ready. Returns all pods by `namespace/name` with their node, None for those without."""

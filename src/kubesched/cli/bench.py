@@ -2,98 +2,194 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
+import sys
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from kubesched.assembly.bench.results import Result
-from kubesched.assembly.bench.runner import run_workload
-from kubesched.assembly.bench.target import CoreTarget
+from kubesched.assembly.bench import worker
+from kubesched.assembly.bench.plot import growth_plots
+from kubesched.assembly.bench.processes import KUBECONFIG
+from kubesched.assembly.bench.results import Result, data_items
+from kubesched.assembly.bench.worker import RunOptions, run_apart
 from kubesched.assembly.bench.workload import Workload, load_workloads
-from kubesched.clock import SystemClock
 from kubesched.errors import ConfigurationError
 
 app = typer.Typer(help="Measure scheduling throughput.")
 
+PLAIN_WIDTH: Final = 180
+"""Of tables that do not go to a terminal."""
+
 
 class Mode(StrEnum):
-    CORE = "core"
+    CORE = worker.CORE
+    EMBEDDED = worker.EMBEDDED
+    CLUSTER = worker.CLUSTER
 
 
 @app.callback(invoke_without_command=True)
 def bench(
-    config: Annotated[list[Path], typer.Option(help="performance-config.yaml files, or folders with such files.")],
+    context: typer.Context,
+    config: Annotated[
+        list[Path] | None, typer.Option(help="performance-config.yaml files, or folders with such files.")
+    ] = None,
     workload: Annotated[str, typer.Option(help="Only workloads whose CASE/NAME matches this expression.")] = "",
     label: Annotated[list[str] | None, typer.Option(help="Only workloads with all these labels.")] = None,
-    mode: Annotated[Mode, typer.Option(help="core: the scheduler without an API server.")] = Mode.CORE,
+    mode: Annotated[
+        Mode,
+        typer.Option(
+            help="core: the scheduler without an API server; embedded: over HTTP, with the embedded API server; "
+            "cluster: against the cluster of --kubeconfig, which must have no other scheduler of that name."
+        ),
+    ] = Mode.CORE,
+    kubeconfig: Annotated[Path | None, typer.Option(help="The cluster to use with --mode cluster.")] = None,
+    against: Annotated[
+        str, typer.Option(help="Run every workload with another scheduler, too: its command line, with {kubeconfig}.")
+    ] = "",
     json_file: Annotated[Path | None, typer.Option("--json", help="Write scheduler_perf's dataItems here.")] = None,
     time_limit: Annotated[float, typer.Option(help="Seconds after which a workload counts as failed.")] = 300.0,
+    stages: Annotated[bool, typer.Option(help="Also show where the CPU time of a pod goes.")] = False,
 ) -> None:
     """Run workloads one after the other and print their throughput."""
-    workloads = load_workloads(config, pattern=workload, labels=label or ())
+    if context.invoked_subcommand is not None:
+        return
+    workloads = load_workloads(config or [], pattern=workload, labels=label or ())
     if not workloads:
-        raise ConfigurationError(["no workload matches"])
-    console = Console(highlight=False)
-    results = [_run(w, mode, time_limit, position, len(workloads)) for position, w in enumerate(workloads, 1)]
+        raise ConfigurationError(["no workload matches: see --config, --workload and --label"])
+    options = RunOptions(mode=mode, time_limit=time_limit, stages=stages, kubeconfig=kubeconfig)
+    _check(options, against)
+    results = _run_all(workloads, options, against)
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else PLAIN_WIDTH)
     console.print(_table(results))
+    if against:
+        console.print(_ratio_table(results))
+    for result in results:
+        if result.stages:
+            console.print(_stage_table(result))
+        if result.problem:
+            console.print(f"[red]{result.workload}: {result.problem}[/red]")
     if json_file is not None:
-        items = [item for result in results for item in result.data_items()]
-        json_file.write_text(json.dumps({"version": "v1", "dataItems": items}, indent=2))
+        json_file.write_text(json.dumps(data_items(results), indent=2))
     if any(result.problem for result in results):
         raise typer.Exit(1)
 
 
-def _run(workload: Workload, mode: Mode, time_limit: float, position: int, total: int) -> Result:
+@app.command()
+def plot(
+    results: Annotated[list[Path], typer.Argument(help="Files that `bench --json` wrote.")],
+    out: Annotated[Path, typer.Option(help="The folder for the plots.")] = Path(),
+) -> None:
+    """Draw how the cost of a pod grows with nodes, pods and kinds of pods, as SVG."""
+    try:
+        documents = [json.loads(file.read_text()) for file in results]
+    except (OSError, ValueError) as error:
+        raise ConfigurationError([f"cannot read results: {error}"]) from error
+    out.mkdir(parents=True, exist_ok=True)
+    for name, text in growth_plots(documents).items():
+        (out / name).write_text(text)
+        typer.echo(out / name)
+
+
+def _check(options: RunOptions, against: str) -> None:
+    """Options that make no sense together."""
+    problems = []
+    if options.mode == Mode.CLUSTER and options.kubeconfig is None:
+        problems.append("--mode cluster needs --kubeconfig")
+    if options.mode == Mode.CORE and against:
+        problems.append("--against needs an API server: --mode embedded or cluster")
+    if options.mode != Mode.CORE and options.stages:
+        problems.append("--stages needs the scheduler in this process: --mode core")
+    if against and KUBECONFIG not in against:
+        problems.append(f"--against: the command line must contain {KUBECONFIG}")
+    if problems:
+        raise ConfigurationError(problems)
+
+
+def _run_all(workloads: list[Workload], options: RunOptions, against: str) -> list[Result]:
+    """Each workload with our scheduler and, right after it, with the other one."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    choices = [options, replace(options, scheduler=against)] if against else [options]
+    runs = [(workload, chosen) for workload in workloads for chosen in choices]
+    results: list[Result] = []
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(f"[{position}/{total}] {workload.full_name}", total=len(workload.operations))
+        overall = progress.add_task("workloads", total=len(runs))
+        for workload, chosen in runs:
+            task = progress.add_task(workload.full_name, total=len(workload.operations))
 
-        def show(done: int, all_of_them: int, what: str) -> None:
-            progress.update(task, completed=done, description=f"[{position}/{total}] {workload.full_name} {what}")
+            def show(done: int, what: str, task: object = task, name: str = workload.full_name) -> None:
+                progress.update(task, completed=done, description=f"{name} {what}")  # type: ignore[arg-type]  # a TaskID
 
-        return asyncio.run(_measure(workload, mode, time_limit, show))
+            result = run_apart(workload, chosen, show)
+            results.append(result)
+            progress.remove_task(task)
+            progress.console.print(f"{workload.full_name}: {_in_short(result)}", highlight=False, soft_wrap=True)
+            progress.advance(overall)
+    return results
 
 
-async def _measure(workload: Workload, mode: Mode, time_limit: float, show: object) -> Result:
-    clock = SystemClock()
-    target = CoreTarget(workload.feature_gates, clock)
-    return await run_workload(
-        workload,
-        target,
-        clock,
-        mode=mode,
-        time_limit=time_limit,
-        progress=show,  # type: ignore[arg-type]  # a plain function
-    )
+def _in_short(result: Result) -> str:
+    rates = ", ".join(f"{stretch.throughput:,.0f} pods/s" for stretch in result.collected if stretch.pods)
+    return result.problem or rates or f"{result.wall_seconds:.1f} s"
 
 
 def _table(results: list[Result]) -> Table:
     table = Table(box=None)
-    for name in ("workload", "pods", "pods/s", "p50", "p99", "CPU s", "µs/pod", "peak MiB"):
-        is_name = name == "workload"
-        table.add_column(
-            name, justify="left" if is_name else "right", no_wrap=True, overflow="fold" if is_name else "ellipsis"
-        )
+    table.add_column("workload", no_wrap=True)
+    for name in ("pods", "pods/s", "p50", "p90", "p99", "CPU s", "µs/pod", "peak MiB"):
+        table.add_column(name, justify="right", no_wrap=True)
     for result in results:
-        if result.problem:
-            table.add_row(f"{result.workload}: {result.problem}", style="red")
         for stretch in result.collected:
             shares = stretch.percentiles()
             table.add_row(
                 result.workload,
-                str(stretch.pods),
+                f"{stretch.pods:,}",
                 f"{stretch.throughput:,.0f}",
-                f"{shares.get('Perc50', 0):,.0f}",
-                f"{shares.get('Perc99', 0):,.0f}",
+                *(f"{shares.get(f'Perc{share}', 0):,.0f}" for share in (50, 90, 99)),
                 f"{stretch.cpu_seconds:.2f}",
-                f"{stretch.cpu_seconds / max(1, stretch.pods) * 1e6:,.0f}",
+                f"{stretch.cpu_per_pod * 1e6:,.0f}",
                 f"{result.peak_rss_mib:,.0f}",
+                style="red" if result.problem else None,
             )
+        if not result.collected:
+            table.add_row(result.workload, style="red" if result.problem else None)
+    return table
+
+
+def _ratio_table(results: list[Result]) -> Table:
+    """Ours over the other's: throughput, CPU time, memory."""
+    table = Table(title="compared with the other scheduler", box=None, title_justify="left")
+    table.add_column("workload", no_wrap=True)
+    for name in ("pods/s", "CPU", "memory"):
+        table.add_column(name, justify="right")
+    for ours, other in zip(results[::2], results[1::2], strict=True):
+        for mine, theirs in zip(ours.collected, other.collected, strict=False):
+            table.add_row(
+                ours.workload,
+                _ratio(mine.throughput, theirs.throughput),
+                _ratio(mine.cpu_seconds, theirs.cpu_seconds),
+                _ratio(ours.peak_rss_mib, other.peak_rss_mib),
+            )
+    return table
+
+
+def _ratio(mine: float, theirs: float) -> str:
+    return f"{mine / theirs:.2f}×" if theirs else "–"
+
+
+def _stage_table(result: Result) -> Table:
+    """Shares of the CPU time, and what that is per pod."""
+    table = Table(title=result.workload, box=None, title_justify="left")
+    table.add_column("stage")
+    table.add_column("share", justify="right")
+    table.add_column("µs/pod", justify="right")
+    per_pod = sum(s.cpu_seconds for s in result.collected) / max(1, sum(s.pods for s in result.collected))
+    for stage, share in result.stages.items():
+        table.add_row(stage, f"{share:.1%}", f"{share * per_pod * 1e6:,.1f}")
     return table

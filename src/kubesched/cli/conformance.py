@@ -20,7 +20,7 @@ app = typer.Typer(help="Run recorded scheduling decisions and compare.")
 _LONGEST_VALUE = 300
 
 
-@app.callback(invoke_without_command=True)
+@app.command()
 def conformance(
     paths: Annotated[list[Path], typer.Argument(help="Recordings, or folders of them.", exists=True)],
     show: Annotated[int, typer.Option(help="How many differing cases to print.", min=0)] = 5,

@@ -28,6 +28,7 @@ COMMANDS: Final[dict[str, LazyCommand]] = {
     "run": LazyCommand(
         "kubesched.cli.run", "Schedule the pods of a cluster, in the place of kube-scheduler or beside it."
     ),
+    "explain": LazyCommand("kubesched.cli.explain", "Why is this pod where it is, or nowhere?"),
     "conformance": LazyCommand("kubesched.cli.conformance", "Run recorded scheduling decisions and compare."),
     "bench": LazyCommand("kubesched.cli.bench", "Measure scheduling throughput."),
     "config": LazyCommand("kubesched.cli.config", "Show, check and convert scheduler configurations."),

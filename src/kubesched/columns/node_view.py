@@ -124,21 +124,22 @@ class NodeView:
         base = self.table.requested[self.table.resource_id(resource)][self.rows]
         if self.what_if is None:
             return base
-        return self._supposing(base, lambda pod: pod.requests.get(resource, 0))
+        return self._supposing(base, lambda pod: pod.requests.get(resource, 0), key=("requested", resource))
 
     @property
     def nonzero_cpu(self) -> Integers:
         """Like `requested("cpu")`, but a container without a request counts as 100m."""
-        return self._supposing(self.table.nonzero_cpu[self.rows], lambda pod: pod.nonzero_cpu)
+        return self._supposing(self.table.nonzero_cpu[self.rows], lambda pod: pod.nonzero_cpu, key="nonzero_cpu")
 
     @property
     def nonzero_memory(self) -> Integers:
         """Like `requested("memory")`, but a container without a request counts as 200Mi."""
-        return self._supposing(self.table.nonzero_memory[self.rows], lambda pod: pod.nonzero_memory)
+        base = self.table.nonzero_memory[self.rows]
+        return self._supposing(base, lambda pod: pod.nonzero_memory, key="nonzero_memory")
 
     @property
     def pod_count(self) -> Integers:
-        return self._supposing(self.table.pod_count[self.rows], lambda pod: 1)
+        return self._supposing(self.table.pod_count[self.rows], lambda pod: 1, key="pod_count")
 
     # ---- the pods on them ----------------------------------------------------------------------------------------
 
@@ -155,14 +156,17 @@ class NodeView:
         )
 
     def change_of(self, count: PodCount) -> Counts | None:
-        """What the "what if" adds to a count on each row; None if there is no "what if"."""
+        """What the "what if" adds to a count on each row; None if there is no "what if". Don't write to it."""
         if self.what_if is None:
             return None
-        return self.what_if.change(count.weigh, self._length, with_terminating=count.counts_terminating)
+        with_terminating = count.counts_terminating
+        return self.what_if.change(count.weigh, self._length, with_terminating=with_terminating, key=count)
 
     def pods_on_node(self, count: PodCount) -> Counts:
         """The count on each row's node."""
-        return self._supposing(count.rows[self.rows], count.weigh, count.counts_terminating)
+        change = self.change_of(count)
+        on_node = count.rows[self.rows]
+        return on_node if change is None else on_node + change
 
     def pods_in_domain(self, count: PodCount, key: str) -> Counts:
         """The count in each row's domain of `key`; 0 where the node lacks the label."""
@@ -171,7 +175,5 @@ class NodeView:
         change = self.change_of(count)
         return in_domain if change is None else in_domain + np.where(domains != ABSENT, change, 0)
 
-    def _supposing(self, base: Integers, weigh: Weigh, with_terminating: bool = True) -> Integers:
-        if self.what_if is None:
-            return base
-        return base + self.what_if.change(weigh, self._length, with_terminating=with_terminating)
+    def _supposing(self, base: Integers, weigh: Weigh, key: Hashable) -> Integers:
+        return base if self.what_if is None else base + self.what_if.change(weigh, self._length, key=key)

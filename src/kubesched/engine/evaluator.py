@@ -19,51 +19,114 @@ from kubesched.engine.fit import Fit, PluginVerdict, Ranking
 from kubesched.engine.kept import Kept
 from kubesched.engine.kept_scores import Scores
 from kubesched.engine.lineup import Lineup, ask_filter
-from kubesched.framework import CycleState, FilterPlugin, Nominator
+from kubesched.engine.relatives import Relatives
+from kubesched.framework import CycleState, FilterPlugin, Nominator, Stopwatch
+from kubesched.framework.stopwatch import ATTEMPTS_PER_SAMPLE
 
 _BYTES_FOR_EVALUATIONS: Final = 512 << 20
 _BYTES_PER_ROW: Final = 128
 _FEWEST_KEPT: Final = 8
 
 
+class _DroppedOnFailure:
+    """A plugin that fails half-way leaves answers that are half true: they are not kept, nor inherited."""
+
+    __slots__ = ("_all", "_kept")
+
+    def __init__(self, kept: Kept, all_kept: dict[PodTemplate, Kept]) -> None:
+        self._kept = kept
+        self._all = all_kept
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None:
+            self._all.pop(self._kept.template, None)
+            self._kept.drop()
+
+
 class Evaluator:
     """A profile's engine. Results equal an evaluation from scratch, always; what did not change is not asked again."""
 
-    def __init__(self, lineup: Lineup, cluster: Cluster, nominator: Nominator, random: Random) -> None:
+    def __init__(
+        self,
+        lineup: Lineup,
+        cluster: Cluster,
+        nominator: Nominator,
+        random: Random,
+        stopwatch: Stopwatch | None = None,
+    ) -> None:
+        """One attempt in ten is timed with the `stopwatch`."""
         self._lineup = lineup
         self._cluster = cluster
         self._nominator = nominator
         self._random = random
+        self._stopwatch = stopwatch
+        self._attempts = 0
         self._kept: OrderedDict[PodTemplate, Kept] = OrderedDict()
+        self._relatives = Relatives()
         self.hits = 0
         self.misses = 0
+        self._rows_of_dropped = 0
 
     def filter(self, pod: PodInfo) -> Fit:
         """Run PreFilter and Filter. Raises PluginError if a plugin fails."""
         kept = self._kept_for(pod.template)
-        state = kept.start(pod)
-        pre_filtered = kept.filters.pre_filter(state, pod)
-        fit = Fit(pod, state, self._cluster, pre_filtered, kept)
-        if not pre_filtered.status.is_success:
+        with _DroppedOnFailure(kept, self._kept):
+            state = kept.start(pod)
+            stopwatch = state.stopwatch = state.lasting.stopwatch = self._next_stopwatch()
+            if stopwatch is not None:
+                return self._filter_timed(stopwatch, kept, state, pod)
+            fit = Fit(pod, state, self._cluster, kept.filters.pre_filter(state, pod), kept)
+            if fit.pre_filtered.status.is_success:
+                self._filter(fit)
             return fit
-        kept.refresh(state, pod)
-        if pre_filtered.node_names is not None:
-            fit.consider_only(pre_filtered.node_names)
+
+    def _filter(self, fit: Fit) -> None:
+        fit.kept.refresh(fit.state, fit.pod)
+        if fit.pre_filtered.node_names is not None:
+            fit.consider_only(fit.pre_filtered.node_names)
         self._apply_nominations(fit)
         self._ask_cycle_filters(fit)
+
+    def _filter_timed(self, stopwatch: Stopwatch, kept: Kept, state: CycleState, pod: PodInfo) -> Fit:
+        """The same as in `filter`, looked at."""
+        pre_filtered = stopwatch.point("PreFilter", kept.filters.pre_filter, state, pod)
+        fit = Fit(pod, state, self._cluster, pre_filtered, kept)
+        skipped = state.skipped_filters
+        stopwatch.evaluated("PreFilter", (p.name for p in self._lineup.pre_filters if p.name not in skipped))
+        if pre_filtered.status.is_success:
+            stopwatch.point("Filter", self._filter, fit)
+            stopwatch.evaluated("Filter", (p.name for p in self._lineup.filters if p.name not in skipped))
         return fit
+
+    def _next_stopwatch(self) -> Stopwatch | None:
+        self._attempts += 1
+        return self._stopwatch if self._attempts % ATTEMPTS_PER_SAMPLE == 0 else None
 
     def rank(self, fit: Fit) -> Ranking:
         """Run PreScore and Score over the feasible nodes of a fit."""
+        stopwatch = fit.state.stopwatch
+        if stopwatch is None:
+            return self._rank(fit)
+        ranking = stopwatch.point("Score", self._rank, fit)
+        skipped = fit.state.skipped_scores
+        stopwatch.evaluated("PreScore", (p.name for p in self._lineup.pre_scores if p.name not in skipped))
+        stopwatch.evaluated("Score", (p.name for p, _ in self._lineup.scores if p.name not in skipped))
+        return ranking
+
+    def _rank(self, fit: Fit) -> Ranking:
         if fit.is_whole:
-            maxima = fit.kept.scores.ranked(fit.state, fit.pod, fit.kept.filters.fits)
+            with _DroppedOnFailure(fit.kept, self._kept):
+                maxima = fit.kept.ranked(fit.state, fit.pod)
             if maxima is not None:
                 return Ranking(self._cluster, self._random, maxima=maxima)
         return Ranking(self._cluster, self._random, scores=self.score(fit))
 
     def score(self, fit: Fit) -> Scores:
         """The scores of every feasible node, plugin by plugin: for explanations."""
-        return fit.kept.scores.scores(fit.state, fit.pod, fit.rows())
+        with _DroppedOnFailure(fit.kept, self._kept):
+            return fit.kept.scored(fit.state, fit.pod, fit.rows())
 
     def fits_with_nominated(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Booleans:
         """Which nodes of a view (with its "what if") pass all filters, with nominated pods added and without."""
@@ -94,8 +157,14 @@ class Evaluator:
                 open_nodes = open_nodes & verdict.fitting
         return reasons
 
+    @property
+    def rows_asked(self) -> int:
+        """How many answers about single nodes plugins were asked for so far."""
+        return self._rows_of_dropped + sum(kept.rows_asked for kept in self._kept.values())
+
     def forget(self) -> None:
         """Drop all kept answers."""
+        self._rows_of_dropped = self.rows_asked
         self._kept.clear()
 
     def _kept_for(self, template: PodTemplate) -> Kept:
@@ -105,10 +174,10 @@ class Evaluator:
             self.hits += 1
             return kept
         self.misses += 1
-        kept = self._kept[template] = Kept(template, self._lineup, self._cluster)
+        kept = self._kept[template] = Kept(template, self._lineup, self._cluster, self._relatives)
         most = max(_FEWEST_KEPT, _BYTES_FOR_EVALUATIONS // (_BYTES_PER_ROW * self._cluster.nodes.capacity))
         while len(self._kept) > most:
-            self._kept.popitem(last=False)
+            self._rows_of_dropped += self._kept.popitem(last=False)[1].rows_asked
         return kept
 
     def _ask_cycle_filters(self, fit: Fit) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from kubesched.columns import Booleans, Integers, Rows
-from kubesched.framework import FilterPlugin, Reach, Reason, Verdict
+from kubesched.framework import FilterPlugin, Reach, Reason, Status, Verdict
 from kubesched.framework.verdict import MOST_REASONS
 
 
@@ -20,6 +22,11 @@ class FilterColumn:
         self.bits: Integers = np.zeros(capacity, dtype=np.int64)
         self.reasons: tuple[Reason, ...] = ()
 
+    def copy(self) -> FilterColumn:
+        copy = FilterColumn(self.plugin, self.reach, 0)
+        copy.bits, copy.reasons = self.bits.copy(), self.reasons
+        return copy
+
     def fits(self, rows: Rows) -> Booleans:
         fitting: Booleans = self.bits[rows] == 0
         return fitting
@@ -32,16 +39,26 @@ class FilterColumn:
             self.bits[rows] = verdict.bits
             return True
         known = {reason: position for position, reason in enumerate(self.reasons)}
-        translated = np.zeros(len(verdict.bits), dtype=np.int64)
-        for position, reason in enumerate(verdict.reasons):
-            translated |= ((verdict.bits >> position) & 1) << known.setdefault(reason, len(known))
-        for node, status in verdict.special.items():
-            for message in status.reasons or ("",):
-                translated[node] |= 1 << known.setdefault(Reason(message, status.code), len(known))
-                if len(known) > MOST_REASONS:
-                    return False
+        for reason in (*verdict.reasons, *_special_reasons(verdict)):
+            known.setdefault(reason, len(known))
         if len(known) > MOST_REASONS:
             return False
+        translated = np.zeros(len(verdict.bits), dtype=np.int64)
+        for position, reason in enumerate(verdict.reasons):
+            translated |= ((verdict.bits >> position) & 1) << known[reason]
+        for node, status in verdict.special.items():
+            for reason in _reasons_of(status):
+                translated[node] |= 1 << known[reason]
         self.bits[rows] = translated
         self.reasons = tuple(known)
         return True
+
+
+def _special_reasons(verdict: Verdict) -> Iterator[Reason]:
+    for status in verdict.special.values():
+        yield from _reasons_of(status)
+
+
+def _reasons_of(status: Status) -> list[Reason]:
+    """A status without a word is a rejection all the same."""
+    return [Reason(message, status.code) for message in status.reasons or ("",)]

@@ -10,8 +10,10 @@ from random import Random
 import numpy as np
 
 from kubesched.columns import Booleans, Cluster, Integers, PodInfo
+from kubesched.engine.filter_column import FilterColumn
 from kubesched.engine.kept import Kept
 from kubesched.engine.kept_scores import Scores
+from kubesched.engine.lineup import ask_filter
 from kubesched.engine.pre_filtering import PreFiltered
 from kubesched.engine.selection import BlockMaxima, best_of
 from kubesched.engine.tracker import RowArray
@@ -61,7 +63,7 @@ class Fit:
 
     def rows(self) -> RowArray:
         """The rows of the nodes that take the pod."""
-        return np.flatnonzero(self.filters.fits if self._alive is None else self._alive)
+        return np.flatnonzero(self._fitting)
 
     def names(self) -> list[str]:
         names = self._cluster.nodes.names
@@ -74,8 +76,16 @@ class Fit:
 
     def takes(self, rows: RowArray) -> Booleans:
         """Which of these rows take the pod."""
-        fitting: Booleans = (self.filters.fits if self._alive is None else self._alive)[rows]
+        if not self.pre_filtered.status.is_success:
+            return np.zeros(len(rows), dtype=np.bool_)
+        fitting: Booleans = self._fitting[rows]
         return fitting
+
+    @property
+    def _fitting(self) -> Booleans:
+        if not self.pre_filtered.status.is_success:
+            return np.zeros(0, dtype=np.bool_)
+        return self.filters.fits if self._alive is None else self._alive
 
     @property
     def evaluated(self) -> int:
@@ -159,7 +169,7 @@ class Fit:
         statuses = RowStatuses(self._cluster, self._rejections(), self._overrides, self._considered, absent)
         diagnosis.statuses = statuses
         diagnosis.unschedulable_plugins |= statuses.plugins() | self._rejectors
-        diagnosis.pending_plugins |= {s.plugin for s in self._overrides.values() if s.code is Code.PENDING}
+        diagnosis.pending_plugins |= statuses.pending_plugins()
         return diagnosis
 
     def _rejections(self) -> list[PluginVerdict]:
@@ -170,21 +180,34 @@ class Fit:
         if self._considered is not None:
             open_rows &= self._considered[:size]
         open_rows[list(self._overrides)] = False
-        in_cycle = {said.plugin: said for said in self._verdicts}
         for column in self.filters.in_order(self.state):
-            if (said := in_cycle.get(column.plugin.name)) is not None:
-                rejected = ~said.verdict.fitting
-                rejected &= open_rows[said.rows]
-                positions = np.flatnonzero(rejected)
-                found = PluginVerdict(said.plugin, said.rows[positions], said.verdict.at(positions))
-            else:
-                bits = column.bits[:size]
-                rows = np.flatnonzero(open_rows & (bits != 0)) if len(bits) else np.empty(0, dtype=np.intp)
-                found = PluginVerdict(column.plugin.name, rows, Verdict(bits[rows], column.reasons))
-            if len(found.rows):
-                rejections.append(found)
-                open_rows[found.rows] = False
+            for said in self._said_by(column, open_rows):
+                positions = np.flatnonzero(~said.verdict.fitting & open_rows[said.rows])
+                if len(positions):
+                    found = PluginVerdict(said.plugin, said.rows[positions], said.verdict.at(positions))
+                    rejections.append(found)
+                    open_rows[found.rows] = False
         return rejections
+
+    def _said_by(self, column: FilterColumn, open_rows: Booleans) -> list[PluginVerdict]:
+        """What a plugin said about the rows that no plugin before it rejected.
+
+        One that keeps nothing was asked only about rows that all the others left; the rest is made up for here.
+        """
+        plugin = column.plugin
+        if plugin.name in self.filters.columns:
+            rows = np.flatnonzero(open_rows)
+            return [PluginVerdict(plugin.name, rows, Verdict(column.bits[rows], column.reasons))]
+        said = [verdict for verdict in self._verdicts if verdict.plugin == plugin.name]
+        unasked = open_rows.copy()
+        for verdict in said:
+            unasked[verdict.rows] = False
+        if unasked.any():
+            rows = np.flatnonzero(unasked)
+            answer = ask_filter(plugin, self.state, self.pod, self._cluster.view(rows))
+            said.append(PluginVerdict(plugin.name, rows, answer))
+            self._verdicts.append(said[-1])
+        return said
 
 
 class RowStatuses(NodeStatuses):
@@ -207,6 +230,11 @@ class RowStatuses(NodeStatuses):
 
     def plugins(self) -> set[str]:
         return {said.plugin for said in self._rejections} | {s.plugin for s in self._overrides.values() if s.plugin}
+
+    def pending_plugins(self) -> set[str]:
+        """The plugins that wait for something outside."""
+        pending = {status.plugin for status in self._overrides.values() if status.code is Code.PENDING}
+        return pending | {said.plugin for said in self._rejections if said.verdict.is_pending()}
 
     def histogram(self) -> Counter[str]:
         counts = Counter(reason for status in self._overrides.values() for reason in status.reasons)
@@ -264,13 +292,11 @@ class Ranking:
         assert self._scores is not None
         return names[int(self._scores.rows[best_of(self._scores.totals, self._random)])]
 
-    def add(self, extra: dict[str, int]) -> Ranking:
-        """The same ranking with extra points by node name (extenders)."""
+    def by_name(self) -> dict[str, int]:
+        """The totals by node name, for whoever must wait before the choice: rows may have changed by then."""
         rows, totals = self.totals()
-        totals = totals.copy()
-        for position, row in enumerate(rows.tolist()):
-            totals[position] += extra.get(self._cluster.nodes.names[row], 0)
-        return Ranking(self._cluster, self._random, scores=Scores(rows, {}, totals))
+        names = self._cluster.nodes.names
+        return {names[row]: total for row, total in zip(rows.tolist(), totals.tolist(), strict=True)}
 
     def totals(self) -> tuple[RowArray, Integers]:
         """The feasible rows and their totals."""

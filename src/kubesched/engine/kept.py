@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 from kubesched.columns import Cluster, PodInfo, PodTemplate
+from kubesched.engine.filter_column import FilterColumn
+from kubesched.engine.inherited import Inherited
 from kubesched.engine.kept_filters import KeptFilters
-from kubesched.engine.kept_scores import KeptScores
+from kubesched.engine.kept_scores import KeptScores, Scores
 from kubesched.engine.lineup import Lineup
-from kubesched.engine.row_memo import RowMemo, as_rows
-from kubesched.engine.tracker import ChangeTracker
+from kubesched.engine.relatives import Relatives
+from kubesched.engine.row_memo import RowMemo
+from kubesched.engine.score_column import ScoreColumn
+from kubesched.engine.selection import BlockMaxima
+from kubesched.engine.tracker import ChangeTracker, RowArray, as_rows
 from kubesched.framework import CycleState, Reach
+
+C = TypeVar("C", FilterColumn, ScoreColumn)
 
 
 class Kept:
@@ -17,13 +26,25 @@ class Kept:
     After `refresh` they equal what the plugins would answer if all of them were asked about every row.
     """
 
-    def __init__(self, template: PodTemplate, lineup: Lineup, cluster: Cluster) -> None:
+    def __init__(self, template: PodTemplate, lineup: Lineup, cluster: Cluster, relatives: Relatives) -> None:
+        self.template = template
         self._cluster = cluster
+        self._relatives = relatives
+        self.aspects = {
+            plugin.name: aspect
+            for plugin in (*lineup.filters, *(plugin for plugin, _ in lineup.scores))
+            if (aspect := plugin.aspect(template)) is not None
+        }
         self._tracker = ChangeTracker(cluster.nodes)
         self._memo: RowMemo | None = None
         self._memo_version = -1
         self.filters = KeptFilters(template, lineup, cluster)
         self.scores = KeptScores(template, lineup, cluster)
+
+    @property
+    def rows_asked(self) -> int:
+        """How many answers about single nodes plugins were asked for so far."""
+        return self.filters.rows_asked + self.scores.rows_asked
 
     def start(self, pod: PodInfo) -> CycleState:
         """A state for a pod's cycle; what depends on a changed basis is dropped."""
@@ -32,13 +53,17 @@ class Kept:
             self.scores.invalidate(stale)
         return state
 
+    def drop(self) -> None:
+        """Nothing is known any more, not to those either who might inherit it."""
+        self.filters.drop()
+        self.scores.drop()
+
     def refresh(self, state: CycleState, pod: PodInfo) -> None:
         """Ask again where something has changed; only after a PreFilter that did not reject the pod."""
         changes = self._tracker.changes()
         filters, scores = self.filters, self.scores
         if changes.everything:
-            filters.drop()
-            scores.drop()
+            self.drop()
             rows: list[int] = []
         else:
             rows = self._without_remembered(changes.pods)
@@ -49,12 +74,49 @@ class Kept:
             if changes.nodes:
                 self._ask(state, pod, changes.nodes, (Reach.NODE, Reach.SUMS, Reach.ROW))
                 rows = rows + changes.nodes
-        if filters.complete(state, pod):
+        if filters.complete(state, pod, self._inherited_filter):
             scores.drop_totals()
             self._memo = None
+            self._relatives.has_filtered(self)
         elif rows:
             filters.rows_changed(rows)
             scores.rows_changed(rows, filters.fits)
+
+    def ranked(self, state: CycleState, pod: PodInfo) -> BlockMaxima | None:
+        """The totals of all rows, where they can be kept; only after `refresh`."""
+        version = self.scores.columns_version
+        maxima = self.scores.ranked(state, pod, self.filters.fits, self._inherited_score)
+        if version != self.scores.columns_version:
+            self._relatives.has_scored(self)
+        return maxima
+
+    def scored(self, state: CycleState, pod: PodInfo, rows: RowArray) -> Scores:
+        """Every plugin's scores of some rows; only after `refresh`."""
+        version = self.scores.columns_version
+        scores = self.scores.scores(state, pod, rows, self._inherited_score)
+        if version != self.scores.columns_version:
+            self._relatives.has_scored(self)
+        return scores
+
+    def _inherited_filter(self, name: str) -> Inherited[FilterColumn] | None:
+        relative = self._relatives.filtered(name, self.aspects.get(name))
+        column = relative.filters.columns.get(name) if relative is not None else None
+        return None if relative is None or column is None else self._inherited(relative, name, column)
+
+    def _inherited_score(self, name: str) -> Inherited[ScoreColumn] | None:
+        relative = self._relatives.scored(name, self.aspects.get(name))
+        column = relative.scores.columns.get(name) if relative is not None else None
+        return None if relative is None or column is None else self._inherited(relative, name, column)
+
+    def _inherited(self, relative: Kept, name: str, column: C) -> Inherited[C] | None:
+        """A copy of a relative's column, with the rows at which it may be wrong by now."""
+        if relative is self or not self.filters.has_basis_of(relative.filters, name):
+            return None
+        changes = relative._tracker.pending()
+        if changes.everything:
+            return None
+        rows = changes.nodes if column.reach is Reach.NODE else changes.nodes + changes.pods
+        return Inherited(column.copy(), rows)
 
     def _without_remembered(self, rows: list[int]) -> list[int]:
         """Settle the rows whose answers are remembered; returns the others."""

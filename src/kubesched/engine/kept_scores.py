@@ -8,11 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from kubesched.columns import Booleans, Cluster, Integers, NodeView, PodInfo, PodTemplate
+from kubesched.engine.inherited import Inherit
 from kubesched.engine.lineup import Lineup, ask_pre_score, ask_score
 from kubesched.engine.score_column import ScoreColumn, normalized
 from kubesched.engine.selection import INFEASIBLE, BlockMaxima
-from kubesched.engine.tracker import RowArray
+from kubesched.engine.tracker import RowArray, as_rows
 from kubesched.framework import CycleState, Reach, ScorePlugin
+from kubesched.framework.stopwatch import timed_point
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,13 +88,15 @@ class KeptScores:
             total = INFEASIBLE if points is None else points + int(self._points_but_for_sums[row])
             self._maxima.set(row, total)
 
-    def ranked(self, state: CycleState, pod: PodInfo, fits: Booleans) -> BlockMaxima | None:
+    def ranked(
+        self, state: CycleState, pod: PodInfo, fits: Booleans, inherit: Inherit[ScoreColumn]
+    ) -> BlockMaxima | None:
         """The kept totals of all rows; None where they depend on other rows or on the cycle: ask `scores` then."""
         if self._maxima is not None:
             return self._maxima
         if not self._all_lasting:
             return None
-        self._complete(state, pod, lambda: self._cluster.view(np.flatnonzero(fits)))
+        self._complete(state, pod, lambda: self._cluster.view(np.flatnonzero(fits)), inherit)
         columns = list(self.columns.values())
         if not all(column.is_local for column in columns):
             return None
@@ -110,10 +114,10 @@ class KeptScores:
         self._maxima = BlockMaxima(totals)
         return self._maxima
 
-    def scores(self, state: CycleState, pod: PodInfo, rows: RowArray) -> Scores:
+    def scores(self, state: CycleState, pod: PodInfo, rows: RowArray, inherit: Inherit[ScoreColumn]) -> Scores:
         """Scores of the given feasible rows, every plugin counted."""
         nodes = self._cluster.view(rows)
-        self._complete(state, pod, lambda: nodes)
+        self._complete(state, pod, lambda: nodes, inherit)
         by_plugin: dict[str, Integers] = {}
         # Without any score plugin every node is as good as the next: each gets 1 (prioritizeNodes).
         totals = np.full(len(rows), 0 if self._lineup.scores else 1, dtype=np.int64)
@@ -130,15 +134,25 @@ class KeptScores:
         self.rows_asked += len(nodes)
         return ask_score(plugin, state, pod, nodes)
 
-    def _complete(self, state: CycleState, pod: PodInfo, feasible: Callable[[], NodeView]) -> None:
-        """Run PreScore, and ask the plugins that keep their scores and have none yet."""
-        self._pre_score(state, pod, feasible)
+    def _complete(
+        self, state: CycleState, pod: PodInfo, feasible: Callable[[], NodeView], inherit: Inherit[ScoreColumn]
+    ) -> None:
+        """Run PreScore, and get scores of the plugins that keep them and have none yet."""
+        timed_point(state.stopwatch, "PreScore", self._pre_score, state, pod, feasible)
         for plugin, weight in self._lineup.scores:
             name, reach = plugin.name, self._reach[plugin.name]
             if reach is Reach.CYCLE or name in state.skipped_scores or name in self.columns:
                 continue
-            column = self.columns[name] = ScoreColumn(plugin, weight, reach, self._cluster.nodes.capacity)
-            column.fill(self._ask_all(column, state, pod))
+            inherited = inherit(name)
+            if inherited is not None:
+                column = inherited.column
+                if inherited.rows:
+                    changed = self._cluster.view(as_rows(inherited.rows))
+                    column.merge(changed, self.ask(plugin, state, pod, changed))
+            else:
+                column = ScoreColumn(plugin, weight, reach, self._cluster.nodes.capacity)
+                column.fill(self._ask_all(column, state, pod))
+            self.columns[name] = column
             self._columns_changed()
 
     def _ask_all(self, column: ScoreColumn, state: CycleState, pod: PodInfo) -> Integers:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import ParamSpec, TypeVar
+
+import numpy as np
 
 from kubesched.columns import Integers, NodeView, PodInfo
 from kubesched.errors import PluginError
@@ -18,6 +21,9 @@ from kubesched.framework import (
     Status,
     Verdict,
 )
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,20 +40,26 @@ def ask_pre_filter(
     plugin: PreFilterPlugin, state: CycleState, pod: PodInfo, nodes: NodeView
 ) -> tuple[PreFilterResult, Status]:
     try:
-        answer = plugin.pre_filter(state, pod, nodes)
+        answer = _timed(state, plugin.name, "PreFilter", plugin.pre_filter, state, pod, nodes)
     except Exception as error:
         raise _broken(plugin.name, "PreFilter", error) from error
     if isinstance(answer, Status):
         return ALL_NODES, answer
-    return answer
+    match answer:
+        case (PreFilterResult(), Status()):
+            return answer
+        case (None, Status() as status):
+            return ALL_NODES, status
+    problem = f"must answer with a Status, or with a PreFilterResult and a Status, not {answer!r}"
+    raise PluginError(plugin.name, "PreFilter", problem)
 
 
 def ask_filter(plugin: FilterPlugin, state: CycleState, pod: PodInfo, nodes: NodeView) -> Verdict:
     try:
-        verdict = plugin.filter_nodes(state, pod.template, nodes)
+        verdict: object = _timed(state, plugin.name, "Filter", plugin.filter_nodes, state, pod.template, nodes)
     except Exception as error:
         raise _broken(plugin.name, "Filter", error) from error
-    if len(getattr(verdict, "bits", ())) != len(nodes):
+    if not isinstance(verdict, Verdict) or np.shape(verdict.bits) != (len(nodes),):
         raise PluginError(plugin.name, "Filter", f"must answer with a Verdict for {len(nodes)} nodes, not {verdict!r}")
     for status in verdict.special.values():
         if not status.is_rejection:
@@ -58,9 +70,11 @@ def ask_filter(plugin: FilterPlugin, state: CycleState, pod: PodInfo, nodes: Nod
 
 def ask_pre_score(plugin: PreScorePlugin, state: CycleState, pod: PodInfo, nodes: NodeView) -> Status:
     try:
-        status = plugin.pre_score(state, pod, nodes)
+        status = _timed(state, plugin.name, "PreScore", plugin.pre_score, state, pod, nodes)
     except Exception as error:
         raise _broken(plugin.name, "PreScore", error) from error
+    if not isinstance(status, Status):
+        raise PluginError(plugin.name, "PreScore", f"must answer with a Status, not {status!r}")
     if not (status.is_success or status.is_skip):
         raise PluginError(plugin.name, "PreScore", f'running PreScore plugin "{plugin.name}": {status.message}')
     return status
@@ -68,11 +82,11 @@ def ask_pre_score(plugin: PreScorePlugin, state: CycleState, pod: PodInfo, nodes
 
 def ask_score(plugin: ScorePlugin, state: CycleState, pod: PodInfo, nodes: NodeView) -> Integers:
     try:
-        scores = plugin.score_nodes(state, pod.template, nodes)
+        scores = _timed(state, plugin.name, "Score", plugin.score_nodes, state, pod.template, nodes)
     except Exception as error:
         raise _broken(plugin.name, "Score", error) from error
-    if getattr(scores, "shape", None) != (len(nodes),):
-        raise PluginError(plugin.name, "Score", f"must answer with {len(nodes)} scores, not {scores!r}")
+    if not _are_integers(scores, len(nodes)):
+        raise PluginError(plugin.name, "Score", f"must answer with {len(nodes)} integer scores, not {scores!r}")
     return scores
 
 
@@ -81,9 +95,19 @@ def ask_normalize(plugin: ScorePlugin, state: CycleState, pod: PodInfo, scores: 
         normalized = plugin.normalize_scores(state, pod.template, scores)
     except Exception as error:
         raise _broken(plugin.name, "NormalizeScore", error) from error
-    if getattr(normalized, "shape", None) != scores.shape:
-        raise PluginError(plugin.name, "NormalizeScore", f"must answer with {len(scores)} scores, not {normalized!r}")
+    if not _are_integers(normalized, len(scores)):
+        problem = f"must answer with {len(scores)} integer scores, not {normalized!r}"
+        raise PluginError(plugin.name, "NormalizeScore", problem)
     return normalized
+
+
+def _are_integers(scores: object, length: int) -> bool:
+    return isinstance(scores, np.ndarray) and scores.shape == (length,) and np.issubdtype(scores.dtype, np.integer)
+
+
+def _timed(state: CycleState, plugin: str, point: str, call: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+    stopwatch = state.stopwatch
+    return call(*args, **kwargs) if stopwatch is None else stopwatch.plugin(plugin, point, call, *args, **kwargs)
 
 
 def _broken(plugin: str, point: str, error: Exception) -> PluginError:

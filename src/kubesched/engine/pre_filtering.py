@@ -54,7 +54,7 @@ def run_pre_filters(
             rejection = status.by(plugin.name)
             if status.code is Code.UNSCHEDULABLE:
                 continue
-            if not status.is_rejection:
+            if status.code is not Code.UNRESOLVABLE:
                 problem = f'running PreFilter plugin "{plugin.name}": {status.message}'
                 raise PluginError(plugin.name, "PreFilter", problem) from status.error
             return PreFiltered(rejection, skipped=skipped), answers

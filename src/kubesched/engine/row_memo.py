@@ -9,12 +9,9 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-import numpy as np
-
 from kubesched.columns import Integers, NodeTable
 from kubesched.engine.filter_column import FilterColumn
 from kubesched.engine.score_column import ScoreColumn
-from kubesched.engine.tracker import RowArray
 
 _MOST_REMEMBERED: Final = 1 << 15
 
@@ -54,7 +51,3 @@ class RowMemo:
             fits = not any(entries[: self._filters])
             points = sum(w * raw for w, raw in zip(self._weights, entries[self._filters :], strict=True))
             self._answers[self._states.of(row)] = Answer(fits, points, entries)
-
-
-def as_rows(rows: list[int]) -> RowArray:
-    return np.array(rows, dtype=np.intp)

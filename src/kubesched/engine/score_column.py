@@ -24,6 +24,11 @@ class ScoreColumn:
         self.raw: Integers = np.zeros(capacity, dtype=np.int64)
         self.constant: int | None = None
 
+    def copy(self) -> ScoreColumn:
+        copy = ScoreColumn(self.plugin, self.weight, self.reach, 0)
+        copy.raw, copy.constant = self.raw.copy(), self.constant
+        return copy
+
     @property
     def is_local(self) -> bool:
         """Whether a row's final score depends on that row alone: it is not normalised, or normalised to a constant."""

@@ -36,17 +36,26 @@ class ChangeTracker:
         self._pod_position = -1
 
     def changes(self) -> Changes:
+        changes = self.pending()
         table = self._table
-        node_position, pod_position = table.node_changes.position, table.pod_changes.position
-        if node_position == self._node_position and pod_position == self._pod_position:
+        self._capacity = table.capacity
+        self._node_position, self._pod_position = table.node_changes.position, table.pod_changes.position
+        return changes
+
+    def pending(self) -> Changes:
+        """What `changes` would say, without starting anew from here."""
+        table = self._table
+        if table.node_changes.position == self._node_position and table.pod_changes.position == self._pod_position:
             return NOTHING
         nodes = table.node_changes.since(self._node_position) if self._capacity == table.capacity else None
         pods = table.pod_changes.since(self._pod_position)
-        self._capacity = table.capacity
-        self._node_position, self._pod_position = node_position, pod_position
         if nodes is None or pods is None or len(nodes) + len(pods) > len(table):
             return EVERYTHING
         if not nodes and len(pods) == 1:
             return Changes(nodes, pods)
         changed = set(nodes)
         return Changes(sorted(changed), sorted(set(pods) - changed))
+
+
+def as_rows(rows: list[int]) -> RowArray:
+    return np.array(rows, dtype=np.intp)

@@ -45,7 +45,9 @@ from kubesched.framework.pod_group import Placement, PodGroupAssignments, PodGro
 from kubesched.framework.preemption import PreemptionObserver, SilentPreemption, Victims
 from kubesched.framework.queued_pod import QueuedPod
 from kubesched.framework.status import SKIP, SUCCESS, WAIT, Code, Status
+from kubesched.framework.stopwatch import CallObserver, Stopwatch
 from kubesched.framework.verdict import Reason, Verdict
+from kubesched.framework.volume_observer import SilentVolumeObserver, VolumeObserver
 
 __all__ = [
     "ALL_NODES",
@@ -57,6 +59,7 @@ __all__ = [
     "Action",
     "ApiWriter",
     "BindPlugin",
+    "CallObserver",
     "Cluster",
     "ClusterEvent",
     "Code",
@@ -106,9 +109,12 @@ __all__ = [
     "Resource",
     "ScorePlugin",
     "SilentPreemption",
+    "SilentVolumeObserver",
     "Status",
+    "Stopwatch",
     "Verdict",
     "Victims",
+    "VolumeObserver",
     "WaitingPod",
     "WhatIf",
     "points_served",

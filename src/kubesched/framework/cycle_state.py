@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from kubesched.columns import PodInfo
+    from kubesched.framework.stopwatch import Stopwatch
 
 T = TypeVar("T")
 
@@ -18,7 +19,7 @@ class CycleState:
     the states of later attempts with the same template (a value written here hides the parent's).
     """
 
-    __slots__ = ("_parent", "_values", "pod", "pods_to_activate", "skipped_filters", "skipped_scores")
+    __slots__ = ("_parent", "_values", "pod", "pods_to_activate", "skipped_filters", "skipped_scores", "stopwatch")
 
     def __init__(self, pod: PodInfo, parent: CycleState | None = None) -> None:
         self.pod = pod
@@ -30,6 +31,8 @@ class CycleState:
         self.skipped_scores: set[str] = set()
         self.pods_to_activate: dict[str, PodInfo] = {}
         """Pods, by uid, that a plugin wants tried at once when this attempt ends well."""
+        self.stopwatch: Stopwatch | None = None
+        """Times the calls of this attempt, if it is one of those that are looked at."""
 
     @property
     def lasting(self) -> CycleState:

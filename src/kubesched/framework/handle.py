@@ -16,6 +16,7 @@ from kubesched.framework.cycle_state import CycleState
 from kubesched.framework.listers import ObjectStores
 from kubesched.framework.pod_group import PodGroupStates
 from kubesched.framework.preemption import PreemptionObserver, Victims
+from kubesched.framework.volume_observer import VolumeObserver
 from kubesched.objects import Pod, PodCondition
 
 T = TypeVar("T")
@@ -160,6 +161,8 @@ class Handle(Protocol):
     def extenders(self) -> Sequence[Extender]: ...
     @property
     def preemption_observer(self) -> PreemptionObserver: ...
+    @property
+    def volume_observer(self) -> VolumeObserver: ...
     def waiting_pods(self) -> Iterable[WaitingPod]: ...
     def waiting_pod(self, uid: str) -> WaitingPod | None: ...
     def cancel_binding(self, uid: str, reason: str) -> bool:

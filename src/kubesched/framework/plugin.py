@@ -75,6 +75,13 @@ class Plugin:
         """
         return None
 
+    def aspect(self, pod: PodTemplate) -> Hashable:
+        """All that the answers of Filter and Score depend on of a pod: templates that agree in it share them.
+
+        None: on anything. It is asked once per template; the reasons of a Filter must follow from it, too.
+        """
+        return None
+
     def events_to_register(self) -> Sequence[EventHint]:
         """Events that may make a pod schedulable which this plugin rejected. None registered: any event may."""
         return ()

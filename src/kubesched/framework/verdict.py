@@ -89,6 +89,12 @@ class Verdict:
             hopeless[position] = status.code is Code.UNRESOLVABLE
         return hopeless
 
+    def is_pending(self) -> bool:
+        """Whether some node is rejected until something outside happens."""
+        return any(status.code is Code.PENDING for status in self.special.values()) or any(
+            status_of(int(bits), self.reasons, "").code is Code.PENDING for bits in np.unique(self.bits)
+        )
+
     def at(self, positions: npt.NDArray[np.intp]) -> Verdict:
         """The answers for some of the nodes."""
         special = {}
@@ -116,6 +122,6 @@ def status_of(bits: int, reasons: tuple[Reason, ...], plugin: str) -> Status:
     given = [reason for k, reason in enumerate(reasons) if bits >> k & 1]
     if not given:
         return Status(plugin=plugin)
-    is_hopeless = any(reason.code is Code.UNRESOLVABLE for reason in given)
-    code = Code.UNRESOLVABLE if is_hopeless else Code.UNSCHEDULABLE
-    return Status(code, tuple(reason.message for reason in given), plugin)
+    codes = {reason.code for reason in given}
+    code = next(code for code in (Code.UNRESOLVABLE, Code.UNSCHEDULABLE, Code.PENDING) if code in codes)
+    return Status(code, tuple(reason.message for reason in given if reason.message), plugin)

@@ -33,6 +33,9 @@ class ImageLocality(ScorePlugin):
         self._nodes = handle.cluster.nodes
         self._images = PerTemplate(lambda pod: tuple(_images_of(pod)))
 
+    def aspect(self, pod: PodTemplate) -> Hashable:
+        return (self._images.of(pod), len(pod.spec.containers) + len(pod.spec.init_containers))
+
     def basis(self, pod: PodTemplate) -> Hashable:
         return (self._nodes.images.version, self._nodes.node_count)
 

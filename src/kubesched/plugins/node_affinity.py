@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -86,6 +86,10 @@ class NodeAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
         self._added, self._added_terms = _compile_added(args.added_affinity)
         self._required = PerTemplate(_requirement_of)
         self._preferred = PerTemplate(_preferred_terms)
+
+    def aspect(self, pod: PodTemplate) -> Hashable:
+        affinity = pod.spec.affinity
+        return (frozenset(pod.spec.node_selector.items()), affinity.node_affinity if affinity else None)
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Status | tuple[PreFilterResult, Status]:
         required = self._required.of(pod.template)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Final
 
 import numpy as np
@@ -33,6 +33,9 @@ class NodeName(FilterPlugin):
 
     def __init__(self, args: None, handle: Handle) -> None:
         pass
+
+    def aspect(self, pod: PodTemplate) -> Hashable:
+        return pod.wanted_node
 
     def filter_nodes(self, state: CycleState, pod: PodTemplate, nodes: NodeView) -> Verdict:
         if not pod.wanted_node:

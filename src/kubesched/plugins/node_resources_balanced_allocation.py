@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -31,6 +31,9 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin):
         self._specs = args.resources
         self._features = handle.cluster.templates.features
         self._resources = PerTemplate(self._scored)
+
+    def aspect(self, pod: PodTemplate) -> Hashable:
+        return self._resources.of(pod)
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Status:
         """A pod without requests changes no balance; scored, such pods would pile up on one node."""

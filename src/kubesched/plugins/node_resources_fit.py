@@ -76,6 +76,9 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         self._scorer = ResourceScorer(args.scoring_strategy)
         self._scored = PerTemplate(self._scored_of)
 
+    def aspect(self, pod: PodTemplate) -> Hashable:
+        return (self._demands.of(pod), self._scored.of(pod))
+
     def basis(self, pod: PodTemplate) -> Hashable:
         if self._devices is None or not self._demands.of(pod).may_be_devices:
             return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Final
 
 from kubesched.columns import NodeView, PodInfo, PodTemplate
@@ -35,6 +35,9 @@ class NodeUnschedulable(FilterPlugin):
 
     def __init__(self, args: None, handle: Handle) -> None:
         pass
+
+    def aspect(self, pod: PodTemplate) -> Hashable:
+        return pod.spec.tolerations
 
     def filter_nodes(self, state: CycleState, pod: PodTemplate, nodes: NodeView) -> Verdict:
         if pod.tolerates(UNSCHEDULABLE_TAINT):

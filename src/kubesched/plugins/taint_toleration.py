@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Final
 
 from kubesched.columns import Integers, NodeView, PodInfo, PodTemplate
@@ -42,6 +42,9 @@ class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin):
 
     def __init__(self, args: None, handle: Handle) -> None:
         self._compares_numbers = handle.gates.enabled("TaintTolerationComparisonOperators")
+
+    def aspect(self, pod: PodTemplate) -> Hashable:
+        return pod.spec.tolerations
 
     def filter_nodes(self, state: CycleState, pod: PodTemplate, nodes: NodeView) -> Verdict:
         return Verdict(nodes.by_taint_set(lambda taints: self._is_kept_away(pod, taints)), (UNTOLERATED,))

@@ -21,6 +21,8 @@ from kubesched.framework import (
     PodGroupStates,
     PreemptionObserver,
     SilentPreemption,
+    SilentVolumeObserver,
+    VolumeObserver,
     WaitingPod,
 )
 from kubesched.runtime.waiting_pods import WaitingPods
@@ -57,6 +59,7 @@ class Surroundings:
     start_task: Callable[[Coroutine[Any, Any, None]], None] = field(default=_not_running)
     """Set once the scheduler exists."""
     preemption_observer: PreemptionObserver = field(default_factory=SilentPreemption)
+    volume_observer: VolumeObserver = field(default_factory=SilentVolumeObserver)
 
 
 class ProfileHandle:
@@ -79,6 +82,7 @@ class ProfileHandle:
         self.in_pre_bind: dict[str, Callable[[str], None]] = {}
         """By uid: how to cancel a pod that is in its PreBind."""
         self.preemption_observer = surroundings.preemption_observer
+        self.volume_observer = surroundings.volume_observer
         self.engine: FiltersWithNominated | None = None
 
     def waiting_pods(self) -> Iterable[WaitingPod]:

@@ -113,6 +113,7 @@ class Profile:
         for plugin in self.post_filters:
             try:
                 result, status = await plugin.post_filter(state, pod, diagnosis)
+                _check(status)
             except Exception as error:
                 return None, _broken(plugin, "PostFilter", error)
             if status.is_success:
@@ -156,6 +157,7 @@ class Profile:
         for plugin in self._permits:
             try:
                 status, seconds = plugin.permit(state, pod, node_name)
+                _check(status)
             except Exception as error:
                 return _broken(plugin, "Permit", error), {}
             if status.is_wait:
@@ -224,17 +226,25 @@ class Profile:
         return cast("tuple[P, ...]", self._at[point])
 
     @staticmethod
-    def _call(plugin: Plugin, point: str, method: Callable[..., Status], *args: Any) -> Status:
+    def _call(plugin: Plugin, point: str, method: Callable[..., Status], state: CycleState, *args: Any) -> Status:
         try:
-            status = method(*args)
+            if state.stopwatch is None:
+                status = _check(method(state, *args))
+            else:
+                status = _check(state.stopwatch.plugin(plugin.name, point, method, state, *args))
         except Exception as error:
             return _broken(plugin, point, error)
         return status if status.is_success or status.is_skip else _explained(plugin, point, status)
 
     @staticmethod
-    async def _await(plugin: Plugin, point: str, method: Callable[..., Awaitable[Status]], *args: Any) -> Status:
+    async def _await(
+        plugin: Plugin, point: str, method: Callable[..., Awaitable[Status]], state: CycleState, *args: Any
+    ) -> Status:
         try:
-            status = await method(*args)
+            if state.stopwatch is None:
+                status = _check(await method(state, *args))
+            else:
+                status = _check(await state.stopwatch.plugin_async(plugin.name, point, method, state, *args))
         except Exception as error:
             return _broken(plugin, point, error)
         return status if status.is_success or status.is_skip else _explained(plugin, point, status)
@@ -247,9 +257,11 @@ class Profile:
 def _points_of(registry: Registry) -> Callable[[str], Collection[ExtensionPoint] | None]:
     def points(name: str) -> Collection[ExtensionPoint] | None:
         plugin = registry.get(name)
-        return (
-            None if plugin is None else [ExtensionPoint(point) for point in points_served(cast("type[Plugin]", plugin))]
-        )
+        if plugin is None:
+            return None
+        if not isinstance(plugin, type):
+            raise ConfigurationError([f"plugin {name}: {plugin!r} is no class"])
+        return [ExtensionPoint(point) for point in points_served(plugin)]
 
     return points
 
@@ -257,12 +269,21 @@ def _points_of(registry: Registry) -> Callable[[str], Collection[ExtensionPoint]
 def _build(name: str, registry: Registry, config: KubeSchedulerProfile, handle: ProfileHandle) -> Plugin:
     factory = registry[name]
     try:
-        return factory(config.args_of(name), handle)
+        plugin = factory(config.args_of(name), handle)
     except ConfigurationError:
         raise
     except Exception as error:
         problem = f"initializing plugin {name}: {type(error).__name__}: {error}"
         raise ConfigurationError([problem]) from error
+    if getattr(plugin, "name", "") != name:
+        raise ConfigurationError([f"plugin {name}: its class has another `name`, or none"])
+    return plugin
+
+
+def _check(status: object) -> Status:
+    if not isinstance(status, Status):
+        raise TypeError(f"must answer with a Status, not {status!r}")
+    return status
 
 
 def _explained(plugin: Plugin, point: str, status: Status) -> Status:

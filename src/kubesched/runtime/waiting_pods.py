@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Iterator, Mapping
+from datetime import timedelta
 
 from kubesched.clock import Clock
+from kubesched.config.duration import format_duration
 from kubesched.framework import SUCCESS, Status
 from kubesched.objects import Pod
 
@@ -47,7 +49,13 @@ class WaitingPod:
 
     async def _time_out(self, plugin: str, seconds: float) -> None:
         await self._clock.sleep(seconds)
-        self.reject(plugin, f"rejected due to timeout after waiting {seconds:g}s at plugin {plugin}")
+        waited = format_duration(timedelta(seconds=seconds))
+        self.reject(plugin, f"rejected due to timeout after waiting {waited} at plugin {plugin}")
+
+    def stop_waiting(self) -> None:
+        """Nobody waits for the decision any more."""
+        for timer in self._timers:
+            timer.cancel()
 
     def _decide(self, status: Status) -> None:
         if not self._decided.done():
@@ -77,4 +85,6 @@ class WaitingPods:
         self._pods[pod.metadata.uid] = WaitingPod(pod, limited, clock)
 
     def remove(self, uid: str) -> None:
-        self._pods.pop(uid, None)
+        """Idempotent."""
+        if (waiting := self._pods.pop(uid, None)) is not None:
+            waiting.stop_waiting()

@@ -13,12 +13,13 @@ from kubesched.clock import Clock
 from kubesched.errors import ClientError
 from kubesched.framework import NominatingInfo, PreBindPlugin, QueuedPod, Status
 from kubesched.framework.events import ASSIGNED_POD_DELETE
+from kubesched.framework.stopwatch import timed_point_async
 from kubesched.runtime.profile import Profile
 from kubesched.scheduling.extenders import ExtenderChain
 from kubesched.scheduling.failure import FailureHandler
 from kubesched.scheduling.observer import AttemptObserver
 from kubesched.scheduling.scheduling_cycle import Assumed, Rejected, rejected_on
-from kubesched.state.cache import Cache
+from kubesched.state.cache import Cache, on_node
 from kubesched.state.queue import SchedulingQueue
 from kubesched.telemetry.logging import log
 
@@ -54,6 +55,9 @@ class BindingCycle:
         except asyncio.CancelledError:
             self._undo(queued, assumed, Rejected(Status.failed("the scheduler is stopping")), started)
             raise
+        except Exception as error:
+            log.error("Binding cycle failed", error, pod=queued.info.key)
+            rejected = Rejected(Status.failed(error))
         if rejected is not None:
             self._undo(queued, assumed, rejected, started)
             return
@@ -76,12 +80,17 @@ class BindingCycle:
             if not status.is_success:
                 return Rejected(status)
         by_extender = await self._extenders.bind(pod, node_name)
-        status = by_extender if by_extender is not None else await profile.bind(state, pod, node_name)
+        if by_extender is not None:
+            status = by_extender
+        else:
+            status = await timed_point_async(state.stopwatch, "Bind", profile.bind, state, pod, node_name)
         return None if status.is_success else Rejected(status)
 
     async def _pre_bind(self, active: Sequence[PreBindPlugin], queued: QueuedPod, assumed: Assumed) -> Status:
         """PreBind, which preemption may cancel while it waits."""
-        task = asyncio.ensure_future(self._profile.pre_bind(active, assumed.state, queued.info.pod, assumed.node_name))
+        state, run = assumed.state, self._profile.pre_bind
+        timed = timed_point_async(state.stopwatch, "PreBind", run, active, state, queued.info.pod, assumed.node_name)
+        task = asyncio.ensure_future(timed)
         reasons: list[str] = []
 
         def cancel(reason: str) -> None:
@@ -128,14 +137,16 @@ class BindingCycle:
 
     def _undo(self, queued: QueuedPod, assumed: Assumed, rejected: Rejected, started: float) -> None:
         pod = queued.info.pod
+        self._profile.handle.waiting.remove(queued.uid)
         self._profile.unreserve(assumed.state, pod, assumed.node_name)
         was_assumed = self._cache.is_assumed(queued.uid)
         if was_assumed:
             self._cache.forget(pod)
         # What the pod held is free again, which is as good as a deletion to the pods that wait. The pod itself is
         # not helped by it if it was rejected: it must not wake itself.
+        left = on_node(pod, assumed.node_name)
         if was_assumed and not rejected.status.is_rejection:
-            self._queue.move_all(ASSIGNED_POD_DELETE, pod, None)
+            self._queue.move_all(ASSIGNED_POD_DELETE, left, None)
         self._failure.handle(self._profile, queued, rejected, started)
         if was_assumed and rejected.status.is_rejection:
-            self._queue.move_all(ASSIGNED_POD_DELETE, pod, None, except_uid=queued.uid)
+            self._queue.move_all(ASSIGNED_POD_DELETE, left, None, except_uid=queued.uid)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container
 from typing import Any, Final
 
-from kubesched.errors import InvalidObjectError, KubeschedError
+from kubesched.errors import InvalidObjectError
 from kubesched.framework import Action, ClusterEvent, ObjectStores, PodInfo, Resource
 from kubesched.framework.events import ASSIGNED_POD_ADD, ASSIGNED_POD_DELETE, UNSCHEDULED_POD_ADD
 from kubesched.objects import (
@@ -30,7 +30,7 @@ from kubesched.objects import (
     VolumeAttachment,
 )
 from kubesched.scheduling.node_events import node_events
-from kubesched.state.cache import Cache
+from kubesched.state.cache import Cache, on_node
 from kubesched.state.queue import SchedulingQueue, pod_events
 from kubesched.telemetry.logging import log
 
@@ -77,9 +77,7 @@ class EventHandlers:
             case Pod():
                 self._guarded(self._add_pod, obj)
             case Node():
-                self._objects.of(Node).set(obj)
-                self._cache.add_node(obj)
-                self._queue.move_all(ClusterEvent(Resource.NODE, Action.ADD), None, obj)
+                self._guarded(self._add_node, obj)
             case _:
                 self._changed(obj, Action.ADD, None)
 
@@ -88,10 +86,7 @@ class EventHandlers:
             case Pod():
                 self._guarded(self._update_pod, new, old)
             case Node():
-                self._objects.of(Node).set(new)
-                self._cache.update_node(new)
-                for event in node_events(old, new):
-                    self._queue.move_all(event, old, new)
+                self._guarded(self._update_node, new, old)
             case _:
                 self._changed(new, Action.UPDATE, old)
 
@@ -100,9 +95,7 @@ class EventHandlers:
             case Pod():
                 self._guarded(self._delete_pod, obj)
             case Node():
-                self._objects.of(Node).remove(obj)
-                self._queue.move_all(ClusterEvent(Resource.NODE, Action.DELETE), obj, None)
-                self._cache.remove_node(obj.metadata.name)
+                self._guarded(self._delete_node, obj)
             case _:
                 self._objects.of(type(obj)).remove(obj)
                 if isinstance(obj, Namespace):
@@ -113,6 +106,8 @@ class EventHandlers:
     # ---- pods -------------------------------------------------------------------------------------------------
 
     def _add_pod(self, pod: Pod) -> None:
+        if pod.is_terminal:
+            return
         self._pods.set(pod)
         if pod.spec.node_name:
             self._add_assigned(pod)
@@ -128,6 +123,10 @@ class EventHandlers:
             # Deleted and made again under the same name while nobody watched.
             self._delete_pod(old)
             self._add_pod(new)
+            return
+        if new.is_terminal:
+            # A watch that leaves out finished pods says "deleted"; a source without such a filter does not.
+            self._delete_pod(old)
             return
         self._pods.set(new)
         if old.spec.node_name:
@@ -174,9 +173,10 @@ class EventHandlers:
 
     def _assumed_pod_deleted(self, pod: Pod) -> None:
         """A pod that is on its way to its node is gone: make room at once, not when its binding fails."""
+        left = on_node(pod, self._cache.node_of(pod.metadata.uid) or "")
         if not self._rejects_waiting(pod):
             self._cache.forget(pod)
-        self._queue.move_all(ASSIGNED_POD_DELETE, pod, None)
+        self._queue.move_all(ASSIGNED_POD_DELETE, left, None)
 
     def _nomination_ended(self, pod: Pod) -> None:
         """The room that was held for a pod is free for those that had to yield to it."""
@@ -197,12 +197,31 @@ class EventHandlers:
         return self._info(pod) if known is None else self._cache.cluster.templates.renewed(known, pod)
 
     @staticmethod
-    def _guarded(handle: Callable[..., None], pod: Pod, *others: Pod) -> None:
-        """One bad pod must not stop the stream of events."""
+    def _guarded(handle: Callable[..., None], obj: Pod | Node, *others: Pod | Node) -> None:
+        """One bad object must not stop the stream of events."""
         try:
-            handle(pod, *others)
-        except KubeschedError as error:
-            log.error("Pod event could not be handled", error, pod=pod.key)
+            handle(obj, *others)
+        except Exception as error:
+            kind = type(obj).__name__
+            log.error(f"{kind} event could not be handled", error, kind=kind, name=obj.metadata.key)
+
+    # ---- nodes --------------------------------------------------------------------------------------------------
+
+    def _add_node(self, node: Node) -> None:
+        self._objects.of(Node).set(node)
+        self._cache.add_node(node)
+        self._queue.move_all(ClusterEvent(Resource.NODE, Action.ADD), None, node)
+
+    def _update_node(self, new: Node, old: Node) -> None:
+        self._objects.of(Node).set(new)
+        self._cache.update_node(new)
+        for event in node_events(old, new):
+            self._queue.move_all(event, old, new)
+
+    def _delete_node(self, node: Node) -> None:
+        self._objects.of(Node).remove(node)
+        self._queue.move_all(ClusterEvent(Resource.NODE, Action.DELETE), node, None)
+        self._cache.remove_node(node.metadata.name)
 
     # ---- everything else ----------------------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from random import Random
 from typing import Final, Protocol
 
 from kubesched.engine import Fit, Ranking
@@ -81,21 +82,25 @@ class ExtenderChain:
                     return False
         return True
 
-    async def prioritize(self, fit: Fit, ranking: Ranking) -> Ranking:
-        """Add the extenders' scores, scaled to the plugins' range and weighted; one that fails gives none."""
+    async def best(self, fit: Fit, ranking: Ranking, random: Random) -> str:
+        """One of the best nodes with the extenders' scores added, scaled to the plugins' range and weighted.
+
+        An extender that fails gives no points.
+        """
         pod = fit.pod.pod
         asked = [e for e in self._extenders if e.is_prioritizer and e.is_interested(pod)]
         if not asked:
-            return ranking
+            return ranking.best()
+        totals = ranking.by_name()
         answers = await asyncio.gather(*(e.prioritize(pod, fit.nodes()) for e in asked), return_exceptions=True)
-        extra: dict[str, int] = {}
         for extender, answer in zip(asked, answers, strict=True):
             if isinstance(answer, BaseException):
                 log.info("Extender gave no scores", v=5, extender=extender.name, err=answer)
                 continue
-            for name, score in answer.items():
-                extra[name] = extra.get(name, 0) + score * extender.weight * (MAX_SCORE // _MAX_EXTENDER_SCORE)
-        return ranking.add(extra)
+            for name in totals.keys() & answer.keys():
+                totals[name] += answer[name] * extender.weight * (MAX_SCORE // _MAX_EXTENDER_SCORE)
+        highest = max(totals.values())
+        return random.choice([name for name, total in totals.items() if total == highest])
 
     async def bind(self, pod: Pod, node_name: str) -> Status | None:
         """The first interested binder binds; None if there is none."""

@@ -36,7 +36,7 @@ class Sampler:
         if percentage is None or percentage >= 100:
             return
         rows = self._order()
-        wanted = nodes_to_find(percentage, len(rows))
+        wanted = nodes_to_find(percentage, fit.evaluated)
         turned = np.roll(rows, -self._start)
         feasible = np.flatnonzero(fit.takes(turned))
         if len(feasible) > wanted:

@@ -21,6 +21,9 @@ from kubesched.telemetry.logging import log
 DECISIONS_BETWEEN_TURNS: Final = 8
 """After so many decisions in a row the event loop gets a turn, so that bindings and events flow."""
 
+TURNS_UNTIL_IDLE: Final = 50
+"""No chain of awaits without I/O is longer than this: a task that has not ended by then waits for something."""
+
 
 class Scheduler:
     """All profiles of one process."""
@@ -78,12 +81,12 @@ class Scheduler:
             self._failure.handle(profile, queued, outcome, started)
 
     async def schedule_pending(self) -> int:
-        """Try every pod that is ready now, once, and finish their bindings. For simulations and library use."""
+        """Try every pod that is ready now, once, and bind those that need not wait. For simulations and library use."""
         attempts = 0
         while (queued := self.queue.try_pop()) is not None:
             await self.schedule_one(queued)
             attempts += 1
-        await self.tasks.finish()
+        await self.tasks.settle()
         return attempts
 
     def reject_waiting(self, uid: str) -> bool:
@@ -138,13 +141,22 @@ class BackgroundTasks:
         while self._tasks:
             await asyncio.wait(self._tasks)
 
+    async def settle(self) -> None:
+        """Let tasks run until they end, or wait for what no turn of the loop brings: time, or a permission."""
+        idle_turns = 0
+        while self._tasks and idle_turns < TURNS_UNTIL_IDLE:
+            before = set(self._tasks)
+            await asyncio.sleep(0)
+            idle_turns = idle_turns + 1 if self._tasks == before else 0
+
     async def stop(self, grace: float) -> None:
-        """Give the tasks `grace` seconds to end, then cancel them."""
+        """Give the tasks `grace` seconds to end, then cancel them, and what they start while they end."""
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=grace)
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        while self._tasks:
+            for task in self._tasks:
+                task.cancel()
+            await asyncio.wait(self._tasks)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)

@@ -17,10 +17,12 @@ from kubesched.engine import Evaluator, Fit
 from kubesched.errors import IllegalTransitionError, KubeschedError
 from kubesched.framework import CycleState, Diagnosis, NominatingInfo, QueuedPod, Status
 from kubesched.framework.diagnosis import ListedStatuses
+from kubesched.framework.stopwatch import timed_point, timed_point_async
 from kubesched.runtime.profile import Profile
 from kubesched.scheduling.extenders import ExtenderChain
 from kubesched.scheduling.sampling import Sampler
 from kubesched.state.cache import Cache
+from kubesched.telemetry.logging import log
 
 CLEAR_NOMINATION = NominatingInfo("")
 NO_NODES = "no nodes available to schedule pods"
@@ -85,6 +87,11 @@ class SchedulingCycle:
             node_name = await self._pick_best(fit)
         except KubeschedError as error:
             return Rejected(Status.failed(error))
+        except Exception as error:
+            log.error("Scheduling cycle failed", error, pod=queued.info.key)
+            return Rejected(Status.failed(error))
+        if self._cache.cluster.view().position_of(node_name) is None:
+            return Rejected(Status.failed(f"node {node_name} is gone"))  # while extenders were asked
         return Decision(node_name, fit.state, fit.evaluated, fit.count)
 
     async def _find_feasible(self, queued: QueuedPod, within: NodeView | None) -> Fit:
@@ -103,6 +110,8 @@ class SchedulingCycle:
         row = self._cache.cluster.nodes.row_of.get(node_name)
         if row is None or not fit.takes(np.array([row])).all() or not await self._extenders.accept(fit, node_name):
             return False
+        if self._cache.cluster.nodes.row_of.get(node_name) != row:
+            return False  # gone while extenders were asked
         fit.keep_only(np.array([row]))
         return True
 
@@ -111,7 +120,9 @@ class SchedulingCycle:
         diagnosis = fit.diagnosis()
         nominating: NominatingInfo | None = CLEAR_NOMINATION
         if self._profile.post_filters:
-            result, status = await self._profile.post_filter(fit.state, queued.info, diagnosis)
+            stopwatch, state = fit.state.stopwatch, fit.state
+            run = self._profile.post_filter
+            result, status = await timed_point_async(stopwatch, "PostFilter", run, state, queued.info, diagnosis)
             diagnosis.post_filter_message = status.message
             nominating = result.nominating if result is not None else None
         return Rejected(Status.unschedulable(diagnosis.message()), diagnosis, nominating, fit.state)
@@ -120,7 +131,7 @@ class SchedulingCycle:
         if fit.count == 1:
             return fit.names()[0]
         ranking = self._evaluator.rank(fit)
-        return (await self._extenders.prioritize(fit, ranking)).best()
+        return await self._extenders.best(fit, ranking, self._profile.handle.random)
 
     def commit(self, queued: QueuedPod, decision: Decision) -> Assumed | Rejected:
         """Assume, Reserve, Permit; a refusal undoes it all."""
@@ -128,7 +139,8 @@ class SchedulingCycle:
         if rejected is not None:
             return rejected
         state, profile = decision.state, self._profile
-        status = profile.permit(state, queued.info.pod, decision.node_name)
+        permit = profile.permit
+        status = timed_point(state.stopwatch, "Permit", permit, state, queued.info.pod, decision.node_name)
         if status.is_success or status.is_wait:
             if state.pods_to_activate:
                 profile.handle.activate(state.pods_to_activate.values())
@@ -145,7 +157,8 @@ class SchedulingCycle:
         except IllegalTransitionError as error:
             return Rejected(Status.failed(error))
         profile.handle.nominator.remove(pod)
-        status = profile.reserve(decision.state, pod, decision.node_name)
+        state = decision.state
+        status = timed_point(state.stopwatch, "Reserve", profile.reserve, state, pod, decision.node_name)
         if status.is_success:
             return None
         self.undo(queued, decision)

@@ -16,6 +16,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from msgspec.structs import replace
+
 from kubesched.clock import Clock
 from kubesched.columns import Cluster, PodInfo
 from kubesched.errors import IllegalTransitionError
@@ -23,6 +25,11 @@ from kubesched.objects import Node, Pod
 from kubesched.state.node_tree import NodeTree
 from kubesched.state.pod_groups import PodGroups
 from kubesched.telemetry.logging import log
+
+
+def on_node(pod: Pod, node_name: str) -> Pod:
+    """A pod as it would be if it were bound: what queueing hints expect of an assumed pod that goes away."""
+    return replace(pod, spec=replace(pod.spec, node_name=node_name))
 
 
 @dataclass(slots=True)

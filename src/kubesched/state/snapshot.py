@@ -17,7 +17,7 @@ class Snapshot:
 
     def __init__(self, cache: Cache) -> None:
         self._cache = cache
-        self._infos: dict[str, NodeInfo] = {}
+        self._infos: dict[int, NodeInfo] = {}  # by row: a name may be gone from the table when its change is read
         self._node_position = cache.cluster.nodes.node_changes.position
         self._pod_position = cache.cluster.nodes.pod_changes.position
 
@@ -30,17 +30,17 @@ class Snapshot:
                 self._infos.clear()
                 return
             for row in rows:
-                self._infos.pop(table.names[row], None)
+                self._infos.pop(row, None)
 
     def get(self, name: str) -> NodeInfo | None:
         """A node as of the last refresh, or None if there is no such node."""
-        info = self._infos.get(name)
-        if info is None:
-            nodes = self._cache.cluster.view()
-            position = nodes.position_of(name)
-            if position is None:
-                return None
-            info = self._infos[name] = node_info_at(nodes, position)
+        nodes = self._cache.cluster.view()
+        row = nodes.position_of(name)
+        if row is None:
+            return None
+        info = self._infos.get(row)
+        if info is None or info.name != name:
+            info = self._infos[row] = node_info_at(nodes, row)
         return info
 
     def all(self) -> list[NodeInfo]:

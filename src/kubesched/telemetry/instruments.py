@@ -134,11 +134,29 @@ class NumberSeries:
         self.value = 0.0
 
 
-class Counter(_Instrument[NumberSeries]):
-    """A number that only grows."""
+class _Number(_Instrument[NumberSeries]):
+    """Set by whoever knows it, or read by a callback at scrape time."""
 
     def __init__(self, name: str, help_text: str, label_names: Labels, policy: MetricPolicy) -> None:
         super().__init__(name, help_text, label_names, policy, NumberSeries)
+        self._read: Callable[[], Mapping[Labels, float]] | None = None
+
+    def read_from(self, read: Callable[[], Mapping[Labels, float]]) -> None:
+        """Ask `read` for label values → number whenever the metric is shown: costs nothing in between."""
+        self._read = read
+
+    def value(self, *labels: str) -> float:
+        self._refresh()
+        return self._series[labels].value
+
+    def _refresh(self) -> None:
+        if self._read is not None:
+            for labels, value in self._read().items():
+                self._series[labels].value = value
+
+
+class Counter(_Number):
+    """A number that only grows."""
 
     def inc(self, *labels: str) -> None:
         self._series[labels].value += 1.0
@@ -146,22 +164,16 @@ class Counter(_Instrument[NumberSeries]):
     def add(self, amount: float, *labels: str) -> None:
         self._series[labels].value += amount
 
-    def value(self, *labels: str) -> float:
-        return self._series[labels].value
-
     def family(self) -> Metric:
+        self._refresh()
         family = CounterMetricFamily(self.name, self.help_text, labels=self.label_names)
         for labels, series in sorted(self._series.admitted.items()):
             family.add_metric(labels, series.value)
         return family
 
 
-class Gauge(_Instrument[NumberSeries]):
-    """A number that goes up and down. Set by whoever knows it, or read by a callback at scrape time."""
-
-    def __init__(self, name: str, help_text: str, label_names: Labels, policy: MetricPolicy) -> None:
-        super().__init__(name, help_text, label_names, policy, NumberSeries)
-        self._read: Callable[[], Mapping[Labels, float]] | None = None
+class Gauge(_Number):
+    """A number that goes up and down."""
 
     def set(self, value: float, *labels: str) -> None:
         self._series[labels].value = value
@@ -172,17 +184,9 @@ class Gauge(_Instrument[NumberSeries]):
     def dec(self, *labels: str) -> None:
         self._series[labels].value -= 1.0
 
-    def value(self, *labels: str) -> float:
-        self._refresh()
-        return self._series[labels].value
-
     def remove(self, *labels: str) -> None:
         """Stop showing the series of these labels."""
         self._series.forget(labels)
-
-    def read_from(self, read: Callable[[], Mapping[Labels, float]]) -> None:
-        """Ask `read` for label values → number whenever the gauge is shown: costs nothing in between."""
-        self._read = read
 
     def reset(self) -> None:
         """A gauge shows the present, so it keeps its value; zero would be a lie until the next change."""
@@ -193,11 +197,6 @@ class Gauge(_Instrument[NumberSeries]):
         for labels, series in sorted(self._series.admitted.items()):
             family.add_metric(labels, series.value)
         return family
-
-    def _refresh(self) -> None:
-        if self._read is not None:
-            for labels, value in self._read().items():
-                self._series[labels].value = value
 
 
 class HistogramSeries:

@@ -281,7 +281,9 @@ class SchedulerMetrics:
             "result",
         )
         self.evaluated_rows = made.counter(
-            "kubesched_evaluated_rows_total", ALPHA, "Number of nodes evaluated because they changed or were new."
+            "kubesched_evaluated_rows_total",
+            ALPHA,
+            "Number of answers about single nodes that plugins had to give, because a node changed or was new to them.",
         )
 
     def _component(self, made: InstrumentSet) -> None:

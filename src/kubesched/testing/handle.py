@@ -25,7 +25,9 @@ from kubesched.framework import (
     PreScorePlugin,
     ScorePlugin,
     SilentPreemption,
+    SilentVolumeObserver,
     Status,
+    VolumeObserver,
     WaitingPod,
 )
 from kubesched.objects import Namespace, Node, Pod
@@ -51,6 +53,7 @@ class FakeHandle:
     waiting: dict[str, WaitingPod] = field(default_factory=dict)
     activated: list[PodInfo] = field(default_factory=list)
     preemption_observer: PreemptionObserver = field(default_factory=SilentPreemption)
+    volume_observer: VolumeObserver = field(default_factory=SilentVolumeObserver)
     tasks: list[asyncio.Task[None]] = field(default_factory=list)
     """What plugins started beside the scheduling; a test awaits it."""
     filters: Sequence[FilterPlugin] = ()

@@ -10,7 +10,7 @@ import pytest
 from kubesched.assembly.memory_api import MemoryApi
 from kubesched.columns import PodInfo
 from kubesched.framework import CycleState, Diagnosis, Hint, Reach, Status
-from kubesched.objects import Pod, ResourceClaim, ResourceSlice, convert
+from kubesched.objects import Pod, ResourceClaim, ResourceSlice, convert, to_builtins
 from kubesched.plugins.dynamic_resources import DynamicResources
 from kubesched.testing import make_node, make_pod
 from kubesched.testing.device_builders import make_device_class, make_resource_claim, make_resource_slice
@@ -40,7 +40,7 @@ def claim_for(**fields: Any) -> ResourceClaim:
 
 
 def asked(*objects: Any, pod: Pod | None = None) -> Answer:
-    handle = FakeHandle().load(make_node("a"), make_node("b"), make_device_class("gpu"), *objects)
+    handle = FakeHandle().load(make_node("a", zone="z1"), make_node("b", zone="z2"), make_device_class("gpu"), *objects)
     return ask(DynamicResources(None, handle), pod or make_user(), handle.cluster)
 
 
@@ -61,12 +61,73 @@ def partition(name: str, gi: int) -> dict[str, Any]:
     return {"name": name, "consumesCounters": [{"counterSet": "memory", "counters": {"gi": {"value": str(gi)}}}]}
 
 
+def in_zone(zone: str) -> dict[str, Any]:
+    requirement = {"key": "topology.kubernetes.io/zone", "operator": "In", "values": [zone]}
+    return {"nodeSelector": {"nodeSelectorTerms": [{"matchExpressions": [requirement]}]}}
+
+
+def fabric(spec: dict[str, Any], *devices: Any) -> ResourceSlice:
+    """Devices that several nodes may use."""
+    offer = make_resource_slice("fabric", devices=devices)
+    return convert({**to_builtins(offer), "spec": {**_without_all_nodes(offer), **spec}}, ResourceSlice)
+
+
+def _without_all_nodes(offer: ResourceSlice) -> dict[str, Any]:
+    return {key: value for key, value in to_builtins(offer.spec).items() if key != "allNodes"}
+
+
+def numa(name: str, node: int) -> dict[str, Any]:
+    return {"name": name, "attributes": {"numa": {"int": node}}}
+
+
+def two_requests(constraint: str) -> ResourceClaim:
+    requests = [{"name": name, "exactly": exactly()} for name in ("one", "two")]
+    return make_resource_claim(requests=requests, constraints=[{constraint: "gpu.example.com/numa"}])
+
+
+OWNED = {"devices": {"results": [{"request": "r", "driver": "gpu.example.com", "pool": "a", "device": "x"}]}}
 SHARED = {"name": "nic", "allowMultipleAllocations": True, "capacity": {"bandwidth": {"value": "10"}}}
 
 
 @pytest.mark.parametrize(
     ("objects", "rejected"),
     [
+        pytest.param([make_resource_claim(), fabric({"allNodes": True}, "x")], {}, id="a device that all nodes reach"),
+        pytest.param([make_resource_claim(), fabric(in_zone("z1"), "x")], {"b": CANNOT}, id="a device for one zone"),
+        pytest.param(
+            [
+                make_resource_claim(),
+                fabric(
+                    {"perDeviceNodeSelection": True}, {"name": "x", "nodeName": "b"}, {"name": "y", **in_zone("no")}
+                ),
+            ],
+            {"a": CANNOT},
+            id="devices that say themselves which nodes reach them",
+        ),
+        pytest.param(
+            [make_resource_claim(), gpus("a", "x"), make_resource_claim("other", allocation=OWNED)],
+            {"a": CANNOT, "b": CANNOT},
+            id="a device that somebody has",
+        ),
+        pytest.param(
+            [claim_for(adminAccess=True), gpus("a", "x"), make_resource_claim("other", allocation=OWNED)],
+            {"b": CANNOT},
+            id="admin access to a device that somebody has",
+        ),
+        pytest.param(
+            [
+                two_requests("matchAttribute"),
+                gpus("a", numa("x", 0), numa("y", 1)),
+                gpus("b", *map(numa, "xy", (1, 1))),
+            ],
+            {"a": CANNOT},
+            id="devices that must share an attribute",
+        ),
+        pytest.param(
+            [two_requests("distinctAttribute"), gpus("a", numa("x", 0), numa("y", 1)), gpus("b", numa("x", 1))],
+            {"b": CANNOT},
+            id="devices that must differ in an attribute",
+        ),
         pytest.param([make_resource_claim(), gpus("a", "x")], {"b": CANNOT}, id="only one node has a device"),
         pytest.param([claim_for(count=2), gpus("a", "x"), gpus("b", "x", "y")], {"a": CANNOT}, id="two devices"),
         pytest.param(

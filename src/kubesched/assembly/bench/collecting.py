@@ -2,44 +2,58 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 
 from kubesched.assembly.bench.results import Collected
+from kubesched.assembly.bench.stages import StageSampler
+from kubesched.assembly.bench.target import Target
 from kubesched.clock import Clock
+from kubesched.errors import KubeschedError
 
 
 class Collector:
     """Notes which pods are bound between `start` and `stop`, and what time and CPU that takes."""
 
-    def __init__(self, clock: Clock, bound_at: Callable[[], Mapping[str, float]]) -> None:
+    def __init__(self, clock: Clock, target: Target, sampler: StageSampler | None = None) -> None:
         self._clock = clock
-        self._bound_at = bound_at
+        self._target = target
+        self._sampler = sampler
         self._started = 0.0
         self._cpu = 0.0
         self._namespaces: frozenset[str] = frozenset()
+        self._labels: Mapping[str, str] = {}
         self._current: Collected | None = None
+        self.labels_of: Callable[[str], Mapping[str, str]] = lambda pod: {}
+        """How the labels of a pod that an operation made are found."""
         self.collected: list[Collected] = []
 
-    def start(
-        self, name: str, namespaces: Sequence[str] | None = None, labels: Mapping[str, str] | None = None
-    ) -> None:
-        """Measure the pods of some namespaces; of the one called `name` if none are given."""
+    def start(self, name: str, namespaces: Collection[str], labels: Mapping[str, str]) -> None:
+        """Measure the pods of some namespaces that have all these labels."""
+        if self._current is not None:
+            raise KubeschedError("metrics are being collected already")
+        self._target.settle()
         self._current = Collected(name)
-        self._namespaces = frozenset(namespaces or (name,))
-        self._cpu = time.process_time()
+        self._namespaces, self._labels = frozenset(namespaces), labels
+        self._target.durations()
+        self._cpu = self._target.cpu_seconds()
+        if self._sampler is not None:
+            self._sampler.start()
         self._started = self._clock.monotonic()
 
     def stop(self) -> None:
         if self._current is None:
-            return
-        bound = self._bound_at()
-        since = [at - self._started for pod, at in bound.items() if self._counts(pod) and at >= self._started]
-        self._current.bound_at = since
-        self._current.wall_seconds = max(since, default=0.0)
-        self._current.cpu_seconds = time.process_time() - self._cpu
-        self.collected.append(self._current)
-        self._current = None
+            raise KubeschedError("no metrics are being collected")
+        current, self._current = self._current, None
+        if self._sampler is not None:
+            self._sampler.stop()
+        stopped = self._clock.monotonic()
+        bound = self._target.pods.bound_at.items()
+        current.bound_at = [at - self._started for pod, at in bound if at >= self._started and self._counts(pod)]
+        current.wall_seconds = max(current.bound_at, default=stopped - self._started)
+        current.cpu_seconds = self._target.cpu_seconds() - self._cpu
+        current.durations = {labels: sorted(seconds) for labels, seconds in self._target.durations().items()}
+        self.collected.append(current)
 
     def _counts(self, pod: str) -> bool:
-        return pod.partition("/")[0] in self._namespaces
+        namespace = pod.partition("/")[0]
+        return namespace in self._namespaces and self._labels.items() <= self.labels_of(pod).items()

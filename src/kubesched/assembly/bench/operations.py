@@ -1,299 +1,272 @@
-"""One function per opcode of the workload format."""
+"""What each operation does, on any target."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Iterable
 from fnmatch import fnmatchcase
-from itertools import count
-from pathlib import Path
-from typing import Any, Final
+from functools import singledispatch
+from itertools import count, islice
+from typing import Any, Final, TypeVar
 
-from msgspec.structs import replace
+from kubesched.assembly.bench import opcodes
+from kubesched.assembly.bench.manifests import (
+    DEFAULT_NODE,
+    DEFAULT_POD,
+    bound_volume,
+    claims_of_templates,
+    csi_node,
+    device_slice,
+    labels_of,
+    prepared_node,
+    with_metadata,
+    with_volume,
+)
+from kubesched.assembly.bench.run_state import Run
+from kubesched.assembly.bench.templates import Manifest
+from kubesched.config.duration import parse_duration
+from kubesched.errors import ConfigurationError, KubeschedError
+from kubesched.objects import KINDS
 
-from kubesched.assembly.bench.collecting import Collector
-from kubesched.assembly.bench.devices import claims_for, device_slice
-from kubesched.assembly.bench.target import Target
-from kubesched.assembly.bench.templates import template
-from kubesched.assembly.bench.volumes import bound_claim, csi_node, with_claim
-from kubesched.assembly.bench.workload import Operation
-from kubesched.clock import Clock
-from kubesched.errors import ConfigurationError
-from kubesched.objects import Namespace, Node, Pod, Quantity, convert, decode_object
+BATCH: Final = 5000
+"""So many objects are made before they are handed over, so that a million of them need not exist twice."""
 
-
-@dataclass
-class Run:
-    """A workload under way."""
-
-    target: Target
-    clock: Clock
-    collector: Collector
-    default_pod_template: Path | None
-    numbers: Iterator[int] = field(default_factory=count)
-    awaited: list[Pod] = field(default_factory=list)
-    """Pods that were created and not waited for."""
-    background: list[asyncio.Task[None]] = field(default_factory=list)
-    position: int = 0
-    report: Callable[[str, int, int], None] = lambda what, done, total: None
-
-    def name(self, metadata: Any, prefix: str) -> Any:
-        """A name of its own, as generateName gives it."""
-        if metadata.name:
-            return metadata
-        return replace(metadata, name=f"{metadata.generate_name or prefix}{next(self.numbers)}")
+T = TypeVar("T")
 
 
-async def create_nodes(run: Run, op: Operation) -> None:
-    path, total = op.path("nodeTemplatePath"), op.count()
-    labels = op.options.get("labelNodePrepareStrategy") or op.options.get("uniqueNodeLabelStrategy") or {}
-    strategy = op.options.get("nodeAllocatableStrategy") or {}
-    nodes: list[Any] = []
-    for index in range(total):
-        node = convert(template(path).render(index, total), Node) if path else DEFAULT_NODE
-        metadata = run.name(node.metadata, "scheduler-perf-")
-        if labels:
-            value = _label_value(labels, index, metadata.name)
-            metadata = replace(metadata, labels={**metadata.labels, labels["labelKey"]: value})
-        extra = {name: Quantity.parse(amount) for name, amount in (strategy.get("nodeAllocatable") or {}).items()}
-        allocatable = {**(node.status.allocatable or node.status.capacity), **extra}
-        nodes.append(replace(node, metadata=metadata, status=replace(node.status, allocatable=allocatable)))
-        if strategy.get("csiNodeAllocatable"):
-            nodes.append(csi_node(metadata.name, strategy))
-    await run.target.add(nodes)
+@singledispatch
+async def perform(operation: opcodes.Operation, run: Run) -> None:
+    """Do an operation. Raises KubeschedError if that is not possible."""
+    raise KubeschedError(f"{opcodes.opcode(operation)} is not supported")
 
 
-async def create_namespaces(run: Run, op: Operation) -> None:
-    path, total = op.path("namespaceTemplatePath"), op.count()
-    for index in range(total):
-        namespace = convert(template(path).render(index, total), Namespace) if path else Namespace()
-        metadata = replace(namespace.metadata, name=f"{op.options['prefix']}-{index}")
-        await run.target.add([replace(namespace, metadata=metadata)])
+@perform.register
+async def create_nodes(op: opcodes.CreateNodes, run: Run) -> None:
+    features = [f"Feature{number + 1}" for number in range(run.workload.declared_features)]
+    strategy = op.node_allocatable_strategy
+
+    def nodes() -> Iterable[Manifest]:
+        for index in range(op.count):
+            manifest = run.rendered(op.node_template_path, index, op.count) if op.node_template_path else DEFAULT_NODE
+            name = run.name_of(manifest)
+            run.nodes.append(name)
+            yield prepared_node(manifest, name, index, op, features)
+            if strategy is not None and strategy.csi_node_allocatable:
+                yield csi_node(name, strategy)
+
+    await _create(run, nodes())
 
 
-async def create_pods(run: Run, op: Operation) -> None:
-    namespace = str(op.options.get("namespace") or f"namespace-{run.position}")
-    objects = _pods(run, op, namespace)
-    pods = [obj for obj in objects if isinstance(obj, Pod)]
-    others = [obj for obj in objects if not isinstance(obj, Pod)]
-    await run.target.add(others)
-    measured = bool(op.options.get("collectMetrics"))
-    if measured:
-        run.collector.start(namespace)
-    if op.options.get("steadyState"):
-        await _steady_state(run, op, pods)
-    else:
-        await run.target.add(pods)
-        if op.options.get("skipWaitToCompletion"):
-            run.awaited += pods
-            return
-        await run.target.until_scheduled([pod.key for pod in pods])
-    if measured:
+@perform.register
+async def create_namespaces(op: opcodes.CreateNamespaces, run: Run) -> None:
+    base = {"apiVersion": "v1", "kind": "Namespace"}
+    for index in range(op.count):
+        manifest = run.rendered(op.namespace_template_path) if op.namespace_template_path else base
+        await run.ensure_namespace(f"{op.prefix}-{index}", manifest)
+
+
+@perform.register
+async def create_pods(op: opcodes.CreatePods, run: Run) -> None:
+    namespace = op.namespace or f"namespace-{run.position}"
+    await run.ensure_namespace(namespace)
+    if op.steady_state:
+        await _steady_state(op, run, namespace)
+        return
+    pods = await _made_pods(op, run, namespace)
+    if op.collect_metrics:
+        run.collector.start(namespace, [namespace], {})
+    await run.target.create([prepared for _, prepared in pods])
+    names = [key for key, _ in pods]
+    if op.skip_wait_to_completion:
+        run.awaited.update(names)
+        return
+    await run.target.pods.until_scheduled(names)
+    if op.collect_metrics:
         run.collector.stop()
 
 
-async def create_pod_sets(run: Run, op: Operation) -> None:
-    inner = op.options["createPodsOp"]
-    for index in range(op.count()):
-        options = {**inner, "namespace": f"{op.options['namespacePrefix']}-{index}"}
-        await create_pods(run, op.nested(options))
+@perform.register
+async def create_pod_sets(op: opcodes.CreatePodSets, run: Run) -> None:
+    for index in range(op.count):
+        fields = {name: getattr(op.create_pods_op, name) for name in op.create_pods_op.__struct_fields__}
+        await create_pods(opcodes.CreatePods(**{**fields, "namespace": f"{op.namespace_prefix}-{index}"}), run)
 
 
-async def delete_pods(run: Run, op: Operation) -> None:
-    pods = [pod for pod in run.target.listed(Pod) if _selected(pod, op)]
-    rate = op.options.get("deletePodsPerSecond")
+@perform.register
+async def delete_pods(op: opcodes.DeletePods, run: Run) -> None:
+    pods = run.pods_in([op.namespace], op.label_selector)
 
     async def delete_all() -> None:
-        for pod in pods:
-            await run.target.remove(pod)
-            if rate:
-                await run.clock.sleep(1 / float(rate))
+        async for pod in _paced(run, pods, op.delete_pods_per_second):
+            await _delete_pod(run, pod)
 
-    await _maybe_in_background(run, op, delete_all())
-
-
-async def create_any(run: Run, op: Operation) -> None:
-    path, total = op.path("templatePath"), op.count() or 1
-    for index in range(total):
-        obj = _any(template(_required(path, op)).render(index, total), str(op.options.get("namespace") or ""))
-        await run.target.add([replace(obj, metadata=run.name(obj.metadata, "any-"))])
-
-
-async def update_any(run: Run, op: Operation) -> None:
-    path, total = op.path("templatePath"), op.count() or 1
-    rate = op.options.get("updatePerSecond")
-
-    async def update_all() -> None:
-        for index in range(total):
-            new = _any(template(_required(path, op)).render(index, total), str(op.options.get("namespace") or ""))
-            old = next((o for o in run.target.listed(type(new)) if o.metadata.key == new.metadata.key), None)
-            if old is None:
-                raise ConfigurationError([f"updateAny: there is no {type(new).__name__} {new.metadata.key}"])
-            await run.target.update(old, replace(new, metadata=replace(new.metadata, uid=old.metadata.uid)))
-            if rate:
-                await run.clock.sleep(1 / float(rate))
-
-    await _maybe_in_background(run, op, update_all())
-
-
-async def churn(run: Run, op: Operation) -> None:
-    """Objects that come (and go) beside the measured ones, until the workload ends."""
-    paths = [(op.folder / path).resolve() for path in op.options["templatePaths"]]
-    seconds = float(op.options.get("intervalMilliseconds", 500)) / 1000
-    recreates, number = op.options.get("mode") == "recreate", int(op.options.get("number") or 0)
-    namespace = f"namespace-{run.position}"
-
-    async def create_one(path: Path, index: int) -> Any:
-        obj = _any(template(path).render(index, 1), namespace)
-        obj = replace(obj, metadata=run.name(obj.metadata, "churn-"))
-        await run.target.add([obj])
-        return obj
-
-    async def keep_churning() -> None:
-        for index in count():
-            if not recreates and number and index >= number:
-                return
-            made = [await create_one(path, index) for path in paths for _ in range(number if recreates else 1)]
-            await run.clock.sleep(seconds)
-            if recreates:
-                for obj in made:
-                    current = [o for o in run.target.listed(type(obj)) if o.metadata.key == obj.metadata.key]
-                    for found in current:
-                        await run.target.remove(found)
-
-    run.background.append(asyncio.create_task(keep_churning()))
-
-
-async def barrier(run: Run, op: Operation) -> None:
-    selector = op.options.get("labelSelector") or {}
-    pods = [p.key for p in run.awaited if all(p.metadata.labels.get(k) == v for k, v in selector.items())]
-    if op.options.get("stageRequirement") == "Attempted":
-        await run.target.until_attempted(pods)
+    if op.skip_wait_to_completion:
+        run.start(delete_all())
     else:
-        await run.target.until_scheduled(pods)
+        await delete_all()
 
 
-async def sleep(run: Run, op: Operation) -> None:
-    await run.clock.sleep(float(str(op.options.get("duration", "0s")).removesuffix("s")))
+@perform.register
+async def create_any(op: opcodes.CreateAny, run: Run) -> None:
+    if op.namespace:
+        await run.ensure_namespace(op.namespace)
+    await _create(run, (_named(run, op.template_path, op.namespace, index, op.count) for index in range(op.count)))
 
 
-async def start_collecting(run: Run, op: Operation) -> None:
-    run.collector.start(str(op.options.get("name", "")), op.options.get("namespaces"), op.options.get("labelSelector"))
+@perform.register
+async def create_resource_claims(op: opcodes.CreateResourceClaims, run: Run) -> None:
+    await run.ensure_namespace(op.namespace)
+    await _create(run, (_named(run, op.template_path, op.namespace, index, op.count) for index in range(op.count)))
 
 
-async def stop_collecting(run: Run, op: Operation) -> None:
+@perform.register
+async def update_any(op: opcodes.UpdateAny, run: Run) -> None:
+    async for index in _paced(run, range(op.count), op.update_per_second):
+        manifest = run.rendered(op.template_path, index, op.count)
+        await run.target.update(with_metadata(manifest, namespace=op.namespace or None), op.subresources)
+
+
+@perform.register
+async def churn(op: opcodes.Churn, run: Run) -> None:
+    """Objects that come (and go) beside the measured ones, until the workload ends."""
+    namespace = op.namespace or f"namespace-{run.position}"
+    await run.ensure_namespace(namespace)
+
+    async def create(path: str) -> Manifest:
+        manifest = _named(run, path, namespace)
+        await run.target.create([run.target.prepare(manifest)])
+        return manifest
+
+    async def keep_creating() -> None:
+        async for _ in _paced(run, range(op.number) if op.number else count(), 1000 / op.interval_milliseconds):
+            for path in op.template_paths:
+                await create(path)
+
+    async def keep_recreating() -> None:
+        """Each tick creates one object of every template or deletes it again, in turns over `number` places."""
+        places: dict[tuple[str, int], Manifest] = {}
+        async for tick in _paced(run, count(), 1000 / op.interval_milliseconds):
+            for path in op.template_paths:
+                place = (path, tick % op.number)
+                if (made := places.pop(place, None)) is None:
+                    places[place] = await create(path)
+                else:
+                    metadata = made["metadata"]
+                    await run.target.delete(made["kind"], metadata["name"], metadata.get("namespace", ""))
+
+    run.start(keep_creating() if op.mode == "create" else keep_recreating())
+
+
+@perform.register
+async def barrier(op: opcodes.Barrier, run: Run) -> None:
+    chosen = run.pods_in(op.namespaces, op.label_selector)
+    awaited = [pod for pod in chosen if pod in run.awaited]
+    if op.stage_requirement == "Attempted":
+        await run.target.pods.until_attempted(awaited)
+    else:
+        await run.target.pods.until_scheduled(awaited)
+        run.awaited.difference_update(awaited)
+
+
+@perform.register
+async def sleep(op: opcodes.Sleep, run: Run) -> None:
+    await run.clock.sleep(parse_duration(op.duration).total_seconds())
+
+
+@perform.register
+async def start_collecting(op: opcodes.StartCollectingMetrics, run: Run) -> None:
+    run.collector.start(op.name, op.namespaces, op.label_selector)
+
+
+@perform.register
+async def stop_collecting(op: opcodes.StopCollectingMetrics, run: Run) -> None:
     run.collector.stop()
 
 
-async def create_resource_driver(run: Run, op: Operation) -> None:
-    pattern, devices = str(op.options["nodes"]), int(op.options.get("maxClaimsPerNode") or 0)
-    names = [node.metadata.name for node in run.target.listed(Node) if fnmatchcase(node.metadata.name, pattern)]
-    await run.target.add([device_slice(str(op.options["driverName"]), name, devices) for name in names])
+@perform.register
+async def create_resource_driver(op: opcodes.CreateResourceDriver, run: Run) -> None:
+    names = [name for name in run.nodes if fnmatchcase(name, op.nodes)]
+    for name in names:
+        run.devices.add(op.driver_name, name, op.max_claims_per_node)
+    await _create(run, (device_slice(op.driver_name, name, op.max_claims_per_node) for name in names))
 
 
-OPERATIONS: Final[Mapping[str, Callable[[Run, Operation], Awaitable[None]]]] = {
-    "createNodes": create_nodes,
-    "createNamespaces": create_namespaces,
-    "createPods": create_pods,
-    "createPodSets": create_pod_sets,
-    "deletePods": delete_pods,
-    "createAny": create_any,
-    "updateAny": update_any,
-    "churn": churn,
-    "barrier": barrier,
-    "sleep": sleep,
-    "startCollectingMetrics": start_collecting,
-    "stopCollectingMetrics": stop_collecting,
-    "createResourceDriver": create_resource_driver,
-}
-
-DEFAULT_NODE: Final = convert(
-    {
-        "metadata": {"generateName": "scheduler-perf-"},
-        "status": {"capacity": {"pods": "110", "cpu": "4", "memory": "32Gi"}},
-    },
-    Node,
-)
-
-_RESOURCES: Final = {"cpu": "100m", "memory": "500Mi"}
-DEFAULT_POD: Final = convert(
-    {
-        "metadata": {"generateName": "pod-"},
-        "spec": {"containers": [{"name": "pause", "resources": {"requests": _RESOURCES, "limits": _RESOURCES}}]},
-    },
-    Pod,
-)
+@perform.register
+async def alloc_resource_claims(op: opcodes.AllocResourceClaims, run: Run) -> None:
+    """Allocated claims that belong to no pod."""
+    for claim in run.claims_in(op.namespace):
+        await run.target.update(run.devices.allocate(claim), ["status"])
 
 
-def _pods(run: Run, op: Operation, namespace: str) -> list[Any]:
-    """The pods of a createPods operation, with their volumes and claims where it asks for them."""
-    total = op.count()
-    pod_at = _pod_source(op.path("podTemplatePath") or run.default_pod_template, total)
-    volume, claim = op.path("persistentVolumeTemplatePath"), op.path("persistentVolumeClaimTemplatePath")
-    objects: list[Any] = []
-    for index in range(total):
-        pod = pod_at(index)
-        metadata = replace(run.name(pod.metadata, "pod-"), namespace=namespace)
-        pod = replace(pod, metadata=replace(metadata, uid=f"{namespace}/{metadata.name}"))
-        if volume is not None and claim is not None:
-            objects += bound_claim(template(volume).render(), template(claim).render(), namespace, index)
-            pod = with_claim(pod, f"pvc-{index}")
-        if pod.spec.resource_claims:
-            claims, pod = claims_for(pod, run.target)
-            objects += claims
-        objects.append(pod)
-    return objects
+async def _create(run: Run, manifests: Iterable[Manifest]) -> None:
+    source = iter(manifests)
+    while batch := list(islice(source, BATCH)):
+        for manifest in batch:
+            run.remember(manifest)
+        await run.target.create([run.target.prepare(manifest) for manifest in batch])
 
 
-def _pod_source(path: Path | None, total: int) -> Callable[[int], Pod]:
-    """The pod for each index; one that does not depend on it is decoded once."""
-    if path is None:
-        return lambda index: DEFAULT_POD
-    source = template(path)
-    if source.is_constant:
-        pod = convert(source.render(), Pod)
-        return lambda index: pod
-    return lambda index: convert(source.render(index, total), Pod)
+async def _made_pods(op: opcodes.CreatePods, run: Run, namespace: str) -> list[tuple[str, Any]]:
+    """The pods of an operation, ready to be created; their volumes and claims are created already."""
+    path = op.pod_template_path or run.workload.default_pod_template
+    others: list[Manifest] = []
+    pods: list[tuple[str, Any]] = []
+    for index in range(op.count):
+        manifest = run.rendered(path, index, op.count) if path else DEFAULT_POD
+        name = run.name_of(manifest)
+        pod = with_metadata(manifest, name=name, namespace=namespace, uid=f"{namespace}/{name}")
+        if op.persistent_volume_claim_template_path:
+            volume = run.rendered(op.persistent_volume_template_path)
+            claim = run.rendered(op.persistent_volume_claim_template_path)
+            others += bound_volume(volume, claim, namespace, index)
+            pod = with_volume(pod, f"pvc-{index}")
+        claims, pod = claims_of_templates(pod, run.claim_templates.get(namespace, {}))
+        key = f"{namespace}/{name}"
+        run.pod_labels[key] = labels_of(pod)
+        run.pod_claims[key] = [made["metadata"]["name"] for made in claims]
+        others += claims
+        pods.append((key, run.target.prepare(pod)))
+    await run.target.create([run.target.prepare(manifest) for manifest in others])
+    return pods
 
 
-async def _steady_state(run: Run, op: Operation, pods: list[Pod]) -> None:
-    """Keep creating and removing the same number of pods for the given time."""
-    end = run.clock.monotonic() + float(str(op.options.get("duration", "10s")).removesuffix("s"))
+async def _steady_state(op: opcodes.CreatePods, run: Run, namespace: str) -> None:
+    """Keep that many pods coming: once all are scheduled, they are deleted and the next come."""
+    end = run.clock.monotonic() + parse_duration(op.duration).total_seconds()
+    if op.collect_metrics:
+        run.collector.start(namespace, [namespace], {})
     while run.clock.monotonic() < end:
-        await run.target.add(pods)
-        await run.target.until_scheduled([pod.key for pod in pods])
-        for pod in [p for p in run.target.listed(Pod) if p.metadata.namespace == pods[0].metadata.namespace]:
-            await run.target.remove(pod)
-        pods = [obj for obj in _pods(run, op, pods[0].metadata.namespace) if isinstance(obj, Pod)]
+        pods = await _made_pods(op, run, namespace)
+        await run.target.create([prepared for _, prepared in pods])
+        await run.target.pods.until_scheduled([key for key, _ in pods])
+        for key, _ in pods:
+            await _delete_pod(run, key, at_once=True)
+    if op.collect_metrics:
+        run.collector.stop()
 
 
-async def _maybe_in_background(run: Run, op: Operation, work: Any) -> None:
-    if op.options.get("skipWaitToCompletion"):
-        run.background.append(asyncio.create_task(work))
-    else:
-        await work
+async def _delete_pod(run: Run, pod: str, *, at_once: bool = False) -> None:
+    """Delete a pod and the claims that were made for it."""
+    namespace, _, name = pod.partition("/")
+    await run.target.delete("Pod", name, namespace, at_once=at_once)
+    for claim in run.pod_claims.pop(pod, ()):
+        await run.target.delete("ResourceClaim", claim, namespace)
+    run.awaited.discard(pod)
+    run.deleted.add(pod)
 
 
-def _any(data: Mapping[str, Any], namespace: str) -> Any:
-    obj: Any = decode_object(dict(data))
-    if namespace and not obj.metadata.namespace:
-        obj = replace(obj, metadata=replace(obj.metadata, namespace=namespace))
-    return obj
+def _named(run: Run, path: str, namespace: str, index: int = 0, total: int = 1) -> Manifest:
+    """A template's object with a name; in the namespace, if its kind has one."""
+    manifest = run.rendered(path, index, total)
+    kind = KINDS.get(manifest.get("kind", ""))
+    if kind is None:
+        raise ConfigurationError([f"{path}: kind {manifest.get('kind')!r} is not known"])
+    return with_metadata(manifest, name=run.name_of(manifest), namespace=namespace if kind.namespaced else None)
 
 
-def _selected(pod: Pod, op: Operation) -> bool:
-    selector = op.options.get("labelSelector") or {}
-    in_namespace = not op.options.get("namespace") or pod.metadata.namespace == op.options["namespace"]
-    return in_namespace and all(pod.metadata.labels.get(key) == value for key, value in selector.items())
-
-
-def _label_value(strategy: Mapping[str, Any], index: int, node_name: str) -> str:
-    values = strategy.get("labelValues")
-    return str(values[index % len(values)]) if values else node_name
-
-
-def _required(path: Path | None, op: Operation) -> Path:
-    if path is None:
-        raise ConfigurationError([f"{op.opcode}: no template is named"])
-    return path
+async def _paced(run: Run, items: Iterable[T], per_second: float) -> AsyncIterator[T]:
+    """The items, so many a second; all at once if that is 0."""
+    started = run.clock.monotonic()
+    for number, item in enumerate(items, 1):
+        if per_second:
+            await run.clock.sleep(max(0.0, started + number / per_second - run.clock.monotonic()))
+        yield item

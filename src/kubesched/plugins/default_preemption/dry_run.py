@@ -48,7 +48,7 @@ class DryRun:
         The search goes on until one of them breaks no budget (DryRunPreemption).
         """
         everybody = PotentialVictims.on(self._handle.cluster, rows, self._pod.priority)
-        emptied = everybody.without(np.ones(len(everybody.pods), dtype=np.bool_))
+        emptied = everybody.nodes.supposing(everybody.all_gone())
         fitting = np.flatnonzero(self._handle.fits_with_nominated(self._state, self._pod, emptied))
         first = np.searchsorted(everybody.nodes.row_ids()[fitting], rows[start]) if len(rows) else 0
         found = Found(asked=len(rows))
@@ -86,10 +86,12 @@ class DryRun:
         counts = here.counts()
         starts = np.cumsum(counts) - counts
         turns = np.lexsort((~breaks_budget, here.positions))
+        world, refused = here.all_gone(), np.empty(0, dtype=np.intp)
         for turn in range(int(counts.max(initial=0))):
-            trying = counts > turn
+            trying = np.flatnonzero(counts > turn)
             tried = turns[starts[trying] + turn]
-            evicted[tried] = False
-            fits = self._handle.fits_with_nominated(self._state, self._pod, here.without_on(trying, evicted))
-            evicted[tried[~fits]] = True
+            world |= here.changed(gone=refused, again=tried)
+            fits = self._handle.fits_with_nominated(self._state, self._pod, here.nodes.supposing(world))[trying]
+            evicted[tried[fits]] = False
+            refused = tried[~fits]
         return evicted

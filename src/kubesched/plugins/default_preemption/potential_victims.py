@@ -46,10 +46,9 @@ class PotentialVictims:
         order = np.lexsort((table.start_time[pods], -table.priority[pods].astype(np.int64), kept_positions))
         return RankedVictims(self.nodes.at(positions), pods[order], kept_positions[order])
 
-    def without(self, gone: Booleans) -> NodeView:
-        """The nodes as if the pods marked here were gone."""
-        table = self.nodes.cluster.pods
-        return self.nodes.supposing(WhatIf.removed(table, self.pods[gone], self.positions[gone]))
+    def all_gone(self) -> WhatIf:
+        """As if none of them were there."""
+        return WhatIf.removed(self.nodes.cluster.pods, self.pods, self.positions)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,13 +62,11 @@ class RankedVictims(PotentialVictims):
         """How many there are on each row."""
         return np.bincount(self.positions, minlength=len(self.nodes))
 
-    def without_on(self, rows: Booleans, gone: Booleans) -> NodeView:
-        """Only the rows marked here, as if the pods marked there were gone."""
-        new_position = np.cumsum(rows) - 1
-        removed = gone & rows[self.positions]
-        positions = new_position[self.positions[removed]]
-        what_if = WhatIf.removed(self.nodes.cluster.pods, self.pods[removed], positions)
-        return self.nodes.at(np.flatnonzero(rows), what_if)
+    def changed(self, gone: RowArray, again: RowArray) -> WhatIf:
+        """As if some were gone, and others, which were gone, were there again."""
+        which = np.concatenate([gone, again])
+        signs = np.repeat(np.array([-1, +1], dtype=np.int64), [len(gone), len(again)])
+        return WhatIf.changed(self.nodes.cluster.pods, self.pods[which], self.positions[which], signs)
 
     def victims(self, evicted: Booleans, breaks_budget: Booleans) -> Iterator[Victims]:
         """The evicted ones, row by row."""

@@ -76,7 +76,8 @@ class Places:
         elif stale:
             self._regroup(np.array(sorted(stale), dtype=np.intp))
         for row in own_pools_touched if stale is not None else ():
-            self._settle(row)
+            if self._group[row] != _NOWHERE:  # a row without a node (yet) has no place
+                self._settle(row)
         if any(not group.pool_ids.isdisjoint(touched) for group in self._group_list):
             self.shared_epoch += 1
 

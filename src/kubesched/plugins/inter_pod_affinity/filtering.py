@@ -110,6 +110,6 @@ def _terms_against(pod: PodTemplate, key: str, own_namespace_labels: Mapping[str
 
 
 def _anti_affinity_keys(what_if: WhatIf) -> list[str]:
-    templates = [what_if.templates[k] for k in np.unique(what_if.template_ids)]
+    templates = [what_if.templates[k] for k in what_if.templates_used()]
     carried = [item for template in templates if template is not None for item in template.carried_terms]
     return [item.term.topology_key for item in carried if item.kind is TermKind.REQUIRED_ANTI_AFFINITY]

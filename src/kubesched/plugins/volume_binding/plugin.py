@@ -39,7 +39,6 @@ from kubesched.plugins.volume_binding.assume_cache import AssumeCache
 from kubesched.plugins.volume_binding.binding import VolumeBinder
 from kubesched.plugins.volume_binding.finding import VolumeFinder
 from kubesched.plugins.volume_binding.hints import EVENTS
-from kubesched.plugins.volume_binding.observer import SilentVolumeObserver, VolumeObserver
 from kubesched.plugins.volume_binding.pod_claims import ClaimSorter, PodClaims
 from kubesched.plugins.volume_binding.provisioning import StorageCapacities
 from kubesched.plugins.volume_binding.reservation import Reservation, bind, select_node
@@ -61,12 +60,12 @@ class VolumeBinding(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, 
     name = NAME
     reach = Reach.NODE
 
-    def __init__(self, args: VolumeBindingArgs, handle: Handle, observer: VolumeObserver | None = None) -> None:
+    def __init__(self, args: VolumeBindingArgs, handle: Handle) -> None:
         objects = handle.objects
         kinds = (PersistentVolumeClaim, PersistentVolume, StorageClass, CSINode, CSIDriver, CSIStorageCapacity)
         self._stores = [objects.of(kind) for kind in kinds]
         self._cluster = handle.cluster
-        self._observer = observer or SilentVolumeObserver()
+        self._observer = handle.volume_observer
         self._claims = AssumeCache(objects.of(PersistentVolumeClaim))
         self._volumes = AssumeCache(objects.of(PersistentVolume))
         self._sorter = ClaimSorter(self._claims, objects.of(StorageClass))

@@ -9,14 +9,18 @@ from kubesched.cluster.apiserver import status
 from kubesched.cluster.apiserver.options import DeleteOptions, ListOptions, WatchOptions, WriteOptions
 from kubesched.cluster.apiserver.problems import Problem, forbidden, unsupported
 from kubesched.cluster.apiserver.resource import Resource
+from kubesched.cluster.apiserver.schema import conform
 from kubesched.cluster.apiserver.selectors import parse_field_selector, parse_label_selector
 
 Json = dict[str, Any]
 Query = dict[str, str]
 
 
-class _ListOptionsKind:
-    group, kind, plural = "meta.k8s.io", "ListOptions", "ListOptions"
+class _Options:
+    """Options are refused in their own name."""
+
+    def __init__(self, kind: str) -> None:
+        self.group, self.kind, self.plural = "meta.k8s.io", kind, kind
 
 
 def parse_query(raw: bytes) -> Query:
@@ -31,7 +35,8 @@ def write_options(query: Query, user_agent: str = "") -> WriteOptions:
     """A writer that does not say who it is, is known by its user agent (`managerOrUserAgent` upstream)."""
     validation = query.get("fieldValidation", "")
     if validation not in ("", "Ignore", "Warn", "Strict"):
-        raise _refuse_options("CreateOptions", unsupported("fieldValidation", validation, ("Ignore", "Strict", "Warn")))
+        problem = unsupported("fieldValidation", validation, ("Ignore", "Strict", "Warn"))
+        raise status.invalid(_Options("CreateOptions"), "", [problem])
     return WriteOptions(
         dry_run=_dry_run(query),
         strict_fields=validation == "Strict",
@@ -46,7 +51,7 @@ def list_options(query: Query, resource: Resource) -> ListOptions:
     return ListOptions(
         labels=parse_label_selector(query.get("labelSelector", "")),
         fields=parse_field_selector(query.get("fieldSelector", ""), resource.selectable),
-        limit=_integer(query, "limit") or 0,
+        limit=max(_integer(query, "limit") or 0, 0),
         continue_token=query.get("continue", ""),
         version=query.get("resourceVersion", ""),
         version_match=query.get("resourceVersionMatch", ""),
@@ -80,6 +85,8 @@ def delete_options(query: Query, body: Json | None) -> DeleteOptions:
         return DeleteOptions(grace_period=grace, propagation=propagation, dry_run=_dry_run(query))
     if body.get("kind", "DeleteOptions") != "DeleteOptions":
         raise status.bad_request("decoded object cannot be converted to DeleteOptions")
+    if wrong := conform("meta.v1.DeleteOptions", body).wrong:
+        raise status.bad_request(wrong)
     preconditions = body.get("preconditions") or {}
     propagation = body.get("propagationPolicy") or ""
     if (orphan := body.get("orphanDependents")) is not None and not propagation:
@@ -129,23 +136,13 @@ def _check_list(query: Query, *, watch: bool) -> None:
     if initial is not None and not watch:
         problems.append(forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"))
     if problems:
-        raise status.invalid(_ListOptionsKind(), "", problems)
-
-
-def _refuse_options(kind: str, problem: Problem) -> Exception:
-    class Kind:
-        group, plural = "meta.k8s.io", kind
-
-        def __init__(self) -> None:
-            self.kind = kind
-
-    return status.invalid(Kind(), "", [problem])
+        raise status.invalid(_Options("ListOptions"), "", problems)
 
 
 def _dry_run(query: Query) -> bool:
     value = query.get("dryRun", "")
     if value not in ("", "All"):
-        raise _refuse_options("CreateOptions", unsupported("dryRun", [value], ("All",)))
+        raise status.invalid(_Options("CreateOptions"), "", [unsupported("dryRun", [value], ("All",))])
     return bool(value)
 
 
@@ -153,7 +150,7 @@ def _flag(query: Query, key: str) -> bool | None:
     value = query.get(key)
     if value is None:
         return None
-    return value.lower() not in ("", "0", "f", "false") or (value == "" and key == "watch")
+    return value.lower() not in ("0", "false")  # as Go reads it: also `?watch` without a value is true
 
 
 def _integer(query: Query, key: str) -> int | None:

@@ -110,7 +110,9 @@ class ResourceRequests:
         if review is not None:
             return json_answer(review, 201)
         if target.resource.qualified == "bindings":
-            return self._bind(value, (value.get("metadata") or {}).get("name", ""), target.namespace, options)
+            metadata = value.get("metadata")
+            name = metadata.get("name", "") if isinstance(metadata, dict) else ""
+            return self._bind(value, name, target.namespace, options)
         entry = self._api.create(target.resource, value, target.namespace, options)
         return self._object(target, request, entry, 201, options.warnings)
 

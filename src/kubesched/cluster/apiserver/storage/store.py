@@ -10,7 +10,8 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping
+from collections import deque
+from collections.abc import Callable, Mapping
 from typing import Final
 
 import msgspec
@@ -32,6 +33,7 @@ class Bucket:
         self.read_fields = read_fields
         self.history = history
         self.entries: dict[tuple[str, str], Entry] = {}
+        self.unsettled: deque[Change] = deque()  # in effect, but not yet durable: not in the history
         self._sorted: list[tuple[str, str]] | None = []
 
     def get(self, namespace: str, name: str) -> Entry | None:
@@ -57,7 +59,7 @@ class Bucket:
 
     def in_order_at(self, version: int, namespace: str = "") -> list[Entry]:
         """The entries as they were at `version`, by undoing what the history has since; CompactedError if it cannot."""
-        changes = self.history.read(self.history.position_after(version))
+        changes = [*self.history.read(self.history.position_after(version)), *self.unsettled]
         if not changes:
             return self.in_order(namespace)
         state = dict(self.entries)
@@ -89,16 +91,12 @@ class Store:
     @property
     def published(self) -> int:
         """The version up to which watchers have been told everything."""
-        return self.version if self._journal is None or not self._pending else self._settled_version
+        return self.version if self._flush is None and not self.failed else self._settled_version
 
     @property
     def failed(self) -> bool:
         """Whether the disk refused a write; nothing is acknowledged any more."""
         return self._failure is not None
-
-    @property
-    def _pending(self) -> bool:
-        return self._flush is not None
 
     def bucket(self, name: str, read_fields: FieldReader) -> Bucket:
         """The bucket of that name, made (and filled from the journal) on first use."""
@@ -109,9 +107,6 @@ class Store:
                 bucket.put(_entry(row.raw, msgspec.json.decode(row.raw, type=Json), row.version, bucket))
             self._buckets[name] = bucket
         return self._buckets[name]
-
-    def buckets(self) -> Iterator[Bucket]:
-        return iter(self._buckets.values())
 
     def write(self, bucket: Bucket, value: Json) -> Entry:
         """Create or replace the object of that namespace and name. `value` gets its new resourceVersion."""
@@ -159,6 +154,7 @@ class Store:
             bucket.history.append(change)
             return
         self._unsettled.append((bucket, change))
+        bucket.unsettled.append(change)
         if self._flush is None:
             self._flush = asyncio.get_running_loop().create_task(self._flush_one(self._journal))
 
@@ -175,6 +171,7 @@ class Store:
             return
         self._settled_version = batch[-1][1].version
         for bucket, change in batch:
+            bucket.unsettled.popleft()
             bucket.history.append(change)
         if self._unsettled:
             self._flush = asyncio.get_running_loop().create_task(self._flush_one(journal))

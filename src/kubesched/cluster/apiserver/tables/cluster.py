@@ -53,7 +53,7 @@ def _roles(labels: dict[str, str]) -> str:
 
 
 def _address(status: Json, kind: str) -> str:
-    found = (item["address"] for item in status.get("addresses") or () if item.get("type") == kind)
+    found = (item.get("address", NONE) for item in status.get("addresses") or () if item.get("type") == kind)
     return next(found, NONE)
 
 
@@ -78,7 +78,7 @@ def _service(value: Json, now: float) -> list[Any]:
 
 def _port(port: Json) -> str:
     node_port = f":{port['nodePort']}" if port.get("nodePort") else ""
-    return f"{port['port']}{node_port}/{port.get('protocol', 'TCP')}"
+    return f"{port.get('port', 0)}{node_port}/{port.get('protocol', 'TCP')}"
 
 
 def _external(spec: Json, status: Json) -> str:

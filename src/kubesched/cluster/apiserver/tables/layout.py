@@ -55,7 +55,11 @@ def since(timestamp: str | None, now: float) -> str:
 
 
 def seconds_of(timestamp: str) -> float:
-    return datetime.fromisoformat(timestamp).timestamp()
+    """Seconds since the epoch; the epoch itself for a text that only looks like a time."""
+    try:
+        return datetime.fromisoformat(timestamp).timestamp()
+    except ValueError:
+        return 0.0
 
 
 def human_duration(seconds: float) -> str:
@@ -94,8 +98,8 @@ def selector_text(selector: Json | None) -> str:
         return NONE
     terms = [(key, f"{key}={value}") for key, value in (selector.get("matchLabels") or {}).items()]
     for expression in selector.get("matchExpressions") or ():
-        key, values = expression["key"], ",".join(sorted(expression.get("values") or ()))
-        match expression["operator"]:
+        key, values = expression.get("key", ""), ",".join(sorted(expression.get("values") or ()))
+        match expression.get("operator"):
             case "In":
                 terms.append((key, f"{key} in ({values})"))
             case "NotIn":
@@ -111,7 +115,7 @@ def container_cells(pod_spec: Json) -> tuple[str, str]:
     """The names and the images of a template's containers."""
     containers = pod_spec.get("containers") or ()
     return (
-        ",".join(container["name"] for container in containers),
+        ",".join(container.get("name", "") for container in containers),
         ",".join(container.get("image", "") for container in containers),
     )
 

@@ -39,7 +39,9 @@ class _Summary:
 
     def __init__(self, pod: Json) -> None:
         spec, status = pod.get("spec") or {}, pod.get("status") or {}
-        sidecars = {item["name"] for item in spec.get("initContainers") or () if item.get("restartPolicy") == "Always"}
+        sidecars = {
+            item.get("name") for item in spec.get("initContainers") or () if item.get("restartPolicy") == "Always"
+        }
         self.total = len(spec.get("containers") or ()) + len(sidecars)
         self.ready = 0
         self.restarts = 0
@@ -64,7 +66,7 @@ class _Summary:
             self._count_restarts(container)
             if terminated is not None and not terminated.get("exitCode"):
                 continue
-            if container["name"] in sidecars and container.get("started"):
+            if container.get("name") in sidecars and container.get("started"):
                 self.ready += bool(container.get("ready"))
                 continue
             if terminated is not None:
@@ -114,7 +116,7 @@ def _terminated_reason(terminated: Json) -> str:
 
 def _readiness_gates(pod: Json) -> str:
     gates = (pod.get("spec") or {}).get("readinessGates") or ()
-    passed = sum(condition_status(pod, gate["conditionType"]) == "True" for gate in gates)
+    passed = sum(condition_status(pod, gate.get("conditionType", "")) == "True" for gate in gates)
     return f"{passed}/{len(gates)}" if gates else NONE
 
 

@@ -8,6 +8,7 @@ from kubesched.cluster.apiserver import status
 from kubesched.cluster.apiserver.admission import Admission
 from kubesched.cluster.apiserver.problems import Problem, required, unsupported
 from kubesched.cluster.apiserver.resource import Resource
+from kubesched.cluster.apiserver.schema import conform
 from kubesched.cluster.apiserver.storage import Entry
 from kubesched.cluster.apiserver.verbs.writing import Writer
 from kubesched.errors import RequestRefusedError
@@ -23,6 +24,8 @@ class Binder:
 
     def bind(self, binding: Json, name: str, namespace: str, *, dry_run: bool = False) -> Entry:
         """Assign the pod to the binding's target. A pod is bound once: everything else is a conflict."""
+        if wrong := conform("core.v1.Binding", binding).wrong:
+            raise status.bad_request(f'Binding in version "v1" cannot be handled as a Binding: {wrong}')
         metadata, target = binding.get("metadata") or {}, binding.get("target") or {}
         if metadata.get("name") != name:
             raise status.bad_request("name in URL does not match name in Binding object")

@@ -36,6 +36,8 @@ def settle_namespace(resource: Resource, metadata: Json, namespace: str) -> None
 
 def require_kind(resource: Resource, value: Json) -> None:
     kind, version = value.get("kind"), value.get("apiVersion")
+    if not isinstance(kind, str | None) or not isinstance(version, str | None):
+        raise status.bad_request("couldn't get version/kind; json parse error: kind and apiVersion must be text")
     if kind is not None and kind != resource.kind:
         named = (version or resource.api_version).rpartition("/")[2]
         raise status.bad_request(
@@ -55,6 +57,8 @@ def undecodable(resource: Resource, why: str) -> Exception:
 
 def require_names(resource: Resource, value: Json, name: str, namespace: str) -> None:
     metadata = value.setdefault("metadata", {})
+    if not isinstance(metadata, dict):
+        raise undecodable(resource, "metadata is no object")
     given = metadata.get("name", "")
     if not given:
         raise status.bad_request('the name of the object ("" based on URL) was undeterminable: name must be provided')

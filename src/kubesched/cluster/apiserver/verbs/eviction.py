@@ -7,6 +7,7 @@ from typing import Any, Final
 from kubesched.cluster.apiserver import status
 from kubesched.cluster.apiserver.options import DeleteOptions
 from kubesched.cluster.apiserver.resource import Resource
+from kubesched.cluster.apiserver.schema import conform
 from kubesched.cluster.apiserver.selectors import object_selector
 from kubesched.cluster.apiserver.tables.layout import condition_status
 from kubesched.cluster.apiserver.verbs.deletion import Deleter
@@ -30,6 +31,8 @@ class Evictor:
         self._budgets = budgets
 
     def evict(self, eviction: Json, name: str, namespace: str, *, dry_run: bool = False) -> None:
+        if wrong := conform("policy.v1.Eviction", eviction).wrong:
+            raise status.bad_request(f'Eviction in version "v1" cannot be handled as a Eviction: {wrong}')
         if (eviction.get("metadata") or {}).get("name", name) != name:
             raise status.bad_request("name in URL does not match name in Eviction object")
         asked = eviction.get("deleteOptions") or {}

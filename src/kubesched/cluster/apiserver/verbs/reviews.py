@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from kubesched.cluster.apiserver import status
 from kubesched.cluster.apiserver.resource import Resource
+from kubesched.cluster.apiserver.schema import conform
 
 Json = dict[str, Any]
 
@@ -28,6 +30,8 @@ def answer(resource: Resource, value: Json, now: str) -> Json | None:
     """The answered review, or None when the resource is none."""
     if not resource.group.startswith(("authentication.", "authorization.")):
         return None
+    if wrong := conform(resource.struct_name, value).wrong:
+        raise status.bad_request(f'{resource.kind} in version "v1" cannot be handled as a {resource.kind}: {wrong}')
     head: Json = {"kind": resource.kind, "apiVersion": resource.api_version}
     spec = {"spec": value["spec"]} if "spec" in value else {}
     created = now if resource.kind == "SelfSubjectReview" else None

@@ -1,0 +1,95 @@
+"""A process for each workload: memory, garbage and a crash of one run are not the next one's."""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Final
+
+from kubesched.assembly.bench.api_target import ApiTarget, GivenServer
+from kubesched.assembly.bench.core_target import CoreTarget, changeable
+from kubesched.assembly.bench.processes import EmbeddedServer, other_scheduler, our_scheduler
+from kubesched.assembly.bench.results import Result
+from kubesched.assembly.bench.runner import Progress, run_workload
+from kubesched.assembly.bench.stages import StageSampler
+from kubesched.assembly.bench.target import Target
+from kubesched.assembly.bench.workload import Workload
+from kubesched.clock import Clock, SystemClock
+from kubesched.errors import KubeschedError
+
+CORE: Final = "core"
+EMBEDDED: Final = "embedded"
+CLUSTER: Final = "cluster"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOptions:
+    """How workloads are run."""
+
+    mode: str = CORE
+    time_limit: float = 300.0
+    stages: bool = False
+    kubeconfig: Path | None = None
+    """Of the cluster, in the mode of that name."""
+    scheduler: str = ""
+    """The command line of another scheduler, with {kubeconfig} in it; ours if empty."""
+
+
+def run_apart(workload: Workload, options: RunOptions, progress: Progress) -> Result:
+    """Run a workload in a process of its own. Never raises because of the workload."""
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe(duplex=False)
+    process = context.Process(target=_work, args=(workload, options, theirs))
+    process.start()
+    theirs.close()
+    try:
+        while not isinstance(message := ours.recv(), Result):
+            progress(*message)
+        return message
+    except EOFError:
+        process.join()
+        return Result(workload=workload.full_name, mode=options.mode, problem=f"crashed (exit code {process.exitcode})")
+    finally:
+        process.join()
+
+
+def _work(workload: Workload, options: RunOptions, connection: Connection) -> None:
+    def progress(done: int, what: str) -> None:
+        connection.send((done, what))
+
+    connection.send(asyncio.run(run_here(workload, options, progress)))
+
+
+async def run_here(workload: Workload, options: RunOptions, progress: Progress) -> Result:
+    """Run a workload in this process's main thread."""
+    clock = SystemClock()
+    try:
+        target = _target(workload, options, clock)
+    except KubeschedError as error:
+        return Result(workload=workload.full_name, mode=options.mode, problem=str(error))
+    return await run_workload(
+        workload,
+        target,
+        clock,
+        mode=options.mode,
+        time_limit=options.time_limit,
+        progress=progress,
+        sampler=StageSampler() if options.stages else None,
+    )
+
+
+def _target(workload: Workload, options: RunOptions, clock: Clock) -> Target:
+    gates = changeable(workload.feature_gates)
+    if options.mode == CORE:
+        return CoreTarget(gates, clock, config=workload.scheduler_config)
+    server = EmbeddedServer() if options.mode == EMBEDDED else GivenServer(options.kubeconfig or Path())
+
+    def command(kubeconfig: Path) -> list[str]:
+        if options.scheduler:
+            return other_scheduler(options.scheduler, kubeconfig)
+        return our_scheduler(kubeconfig, gates, workload.scheduler_config)
+
+    return ApiTarget(server, command, clock)

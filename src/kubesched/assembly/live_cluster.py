@@ -1,0 +1,32 @@
+"""A picture of a live cluster in memory: for questions about it that must not change it."""
+
+from __future__ import annotations
+
+import asyncio
+from random import Random
+from typing import Any
+
+from kubesched.assembly.run_clients import choose_connection
+from kubesched.assembly.run_informers import AccessCheck, watched_kinds
+from kubesched.client.http_transport import HttpTransport
+from kubesched.client.rest import RestClient
+from kubesched.clock import SystemClock
+from kubesched.config import FeatureGates
+from kubesched.objects import Pod
+
+
+async def fetch_objects(kubeconfig: str, gates: FeatureGates) -> list[Any]:
+    """Everything that scheduling reads, as the API server has it now; pods that ran to their end are left out.
+
+    ConfigurationError where a person must mend something, ClientError where the server does not answer.
+    """
+    clock = SystemClock()
+    transport = HttpTransport(choose_connection(kubeconfig, clock))
+    try:
+        rest = RestClient(transport, clock, Random(0))  # noqa: S311 - for the jitter of retries
+        kinds = await AccessCheck(rest, watched_kinds(gates)).served_kinds()
+        lists: list[list[Any]] = await asyncio.gather(*(rest.list_all(kind) for kind in kinds))
+    finally:
+        await transport.close()
+    objects = [obj for listed in lists for obj in listed]
+    return [obj for obj in objects if not (isinstance(obj, Pod) and obj.is_terminal)]

@@ -1,0 +1,71 @@
+"""`kubesched explain`: why is this pod where it is, or nowhere?"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from kubesched.assembly.explain import Explanation
+from kubesched.assembly.explanation_text import as_data, as_text
+from kubesched.assembly.live_cluster import fetch_objects
+from kubesched.assembly.simulation import Simulation
+from kubesched.config import FeatureGates
+from kubesched.objects import Pod, load_manifests
+
+app = typer.Typer(help="Explain a decision.")
+
+
+@app.command()
+def explain(
+    pod: Annotated[str, typer.Argument(help="The pod: NAME or NAMESPACE/NAME.")],
+    namespace: Annotated[str, typer.Option("--namespace", "-n", help="The pod's namespace.")] = "default",
+    kubeconfig: Annotated[str, typer.Option(help="As kubectl's; $KUBECONFIG and ~/.kube/config by default.")] = "",
+    manifests: Annotated[
+        list[Path] | None, typer.Option("--filename", "-f", help="Objects from files, instead of a live cluster.")
+    ] = None,
+    config: Annotated[Path | None, typer.Option(help="The scheduler's configuration file.", exists=True)] = None,
+    matrix: Annotated[bool, typer.Option("--matrix", help="Every plugin's score for every feasible node.")] = False,
+    output: Annotated[str, typer.Option("--output", "-o", help="text or json.")] = "text",
+) -> None:
+    """What every plugin says about a pod on every node, what would make it fit, and whom preemption would cost.
+
+    Nothing is changed, in the cluster or elsewhere.
+    """
+    key = pod if "/" in pod else f"{namespace}/{pod}"
+    with Simulation(config) as simulation:
+        simulation.add(*_objects(manifests, kubeconfig))
+        explanation = simulation.explain(key)
+    console = Console(highlight=False, soft_wrap=True)
+    if output == "json":
+        console.print_json(json.dumps(as_data(explanation)))
+    elif output == "text":
+        console.print(escape(as_text(explanation)))
+        if matrix:
+            console.print(_matrix(explanation))
+    else:
+        raise typer.BadParameter("must be text or json", param_hint="--output")
+
+
+def _objects(manifests: list[Path] | None, kubeconfig: str) -> list[Any]:
+    if not manifests:
+        return asyncio.run(fetch_objects(kubeconfig, FeatureGates()))
+    return [obj for path in manifests for obj in load_manifests(path.read_text(), str(path)) if not _is_over(obj)]
+
+
+def _is_over(obj: Any) -> bool:
+    return isinstance(obj, Pod) and obj.is_terminal
+
+
+def _matrix(explanation: Explanation) -> Table:
+    plugins = sorted({plugin for score in explanation.scores.values() for plugin in score.weighted})
+    table = Table("node", *plugins, "total", box=None)
+    for name, score in sorted(explanation.scores.items(), key=lambda item: (-item[1].total, item[0])):
+        table.add_row(name, *(str(score.weighted.get(plugin, 0)) for plugin in plugins), str(score.total))
+    return table

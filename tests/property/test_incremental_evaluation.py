@@ -1,0 +1,586 @@
+"""The engine's promise: whatever happened before, an evaluation equals one from scratch.
+
+A long-lived `Evaluator` lives through random events. Beside it stands a plain list of what exists; whenever pods are
+evaluated, a new cluster with new plugins is made from that list, every plugin is asked about every node, and both must
+agree on everything: which nodes fit, every node's status, every plugin's scores, the totals, and the best nodes.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from msgspec.structs import replace
+
+from kubesched.columns import Integers, Journal, NodeView, PodInfo, PodTemplate, WhatIf, pod_counts
+from kubesched.config import FeatureGates, default_config
+from kubesched.engine import Evaluator, Lineup, evaluator
+from kubesched.engine.pre_filtering import run_pre_filters
+from kubesched.framework import (
+    Code,
+    CycleState,
+    FilterPlugin,
+    NodeInfo,
+    PreFilterPlugin,
+    PreFilterResult,
+    PreScorePlugin,
+    Reach,
+    ScorePlugin,
+    Status,
+    Verdict,
+)
+from kubesched.objects import Namespace, Node, ObjectMeta, Pod, Service, convert
+from kubesched.plugins.registry import IN_TREE
+from kubesched.state.nominator import PodNominator
+from kubesched.testing import make_node, make_pod
+from kubesched.testing.builders import HOSTNAME_LABEL, ZONE_LABEL
+from kubesched.testing.handle import FakeHandle
+
+NODES = tuple(f"n{i}" for i in range(10))
+CROWD = tuple(f"crowd{i}" for i in range(66))
+WEIGHTS = {
+    "TaintToleration": 3,
+    "NodeAffinity": 2,
+    "NodeResourcesFit": 1,
+    "PodTopologySpread": 2,
+    "InterPodAffinity": 2,
+    "NodeResourcesBalancedAllocation": 1,
+    "ImageLocality": 1,
+}
+FILTERS = (
+    "NodeUnschedulable",
+    "NodeName",
+    "TaintToleration",
+    "NodeAffinity",
+    "NodePorts",
+    "NodeResourcesFit",
+    "PodTopologySpread",
+    "InterPodAffinity",
+    "NodeDeclaredFeatures",
+)
+
+
+def terms(kind: str, when: str, *, app: str, key: str, **more: Any) -> dict[str, Any]:
+    """An (anti-)affinity to pods of an app."""
+    term = {"labelSelector": {"matchLabels": {"app": app}}, "topologyKey": key, **more}
+    listed = {"weight": 7, "podAffinityTerm": term} if when == "preferred" else term
+    return {kind: {f"{when}DuringSchedulingIgnoredDuringExecution": [listed]}}
+
+
+def spread(when: str, key: str = ZONE_LABEL, **more: Any) -> list[dict[str, Any]]:
+    selector = {"matchLabels": {"app": "web"}}
+    return [{"maxSkew": 1, "topologyKey": key, "whenUnsatisfiable": when, "labelSelector": selector, **more}]
+
+
+def preferring(key: str, value: str) -> dict[str, Any]:
+    preference = {"matchExpressions": [{"key": key, "operator": "In", "values": [value]}]}
+    weighted = [{"weight": 5, "preference": preference}]
+    return {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": weighted}}
+
+
+TEAM_Y = {"namespaceSelector": {"matchLabels": {"team": "y"}}}
+WEB = {"labels": {"app": "web"}}
+TEMPLATES: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "small": {"cpu": "100m", "memory": "100Mi"},
+    "large": {"cpu": "1", "memory": "1Gi", "priority": 10},
+    "gpu": {"requests": {"example.com/gpu": 1}},
+    "port": {"host_ports": [80]},
+    "selecting": {"node_selector": {"disk": "ssd"}, "cpu": "100m"},
+    "preferring": {"affinity": preferring("disk", "ssd"), "cpu": "100m"},
+    "tolerant": {"tolerations": ["dedicated=a:NoSchedule", "node.kubernetes.io/unschedulable:NoSchedule"]},
+    "image": {"image": "registry/app:1"},
+    "web": {**WEB, "cpu": "100m"},
+    "near": {**WEB, "affinity": terms("podAffinity", "required", app="db", key=ZONE_LABEL)},
+    "alone": {**WEB, "affinity": terms("podAntiAffinity", "required", app="web", key=HOSTNAME_LABEL)},
+    "liking": {"affinity": terms("podAffinity", "preferred", app="web", key=ZONE_LABEL, **TEAM_Y)},
+    "shunning": {"labels": {"app": "db"}, "affinity": terms("podAntiAffinity", "preferred", app="web", key=ZONE_LABEL)},
+    "db": {"labels": {"app": "db"}, "namespace": "other", "cpu": "100m"},
+    "hermit": {
+        "namespace": "other",
+        "affinity": terms("podAntiAffinity", "required", app="web", key=ZONE_LABEL, **TEAM_Y),
+    },
+    "hard-spread": {**WEB, "spread": spread("DoNotSchedule")},
+    "host-spread": {**WEB, "spread": spread("DoNotSchedule", HOSTNAME_LABEL, nodeTaintsPolicy="Honor"), "cpu": "100m"},
+    "soft-spread": {**WEB, "spread": spread("ScheduleAnyway")},
+    "served": {"labels": {"tier": "front"}},
+}
+
+
+# ---- plugins of other people ---------------------------------------------------------------------------------------
+
+
+class Talkative(FilterPlugin):
+    """Per node, kept, and with another reason for every node: more reasons than can be kept together."""
+
+    name = "Talkative"
+    reach = Reach.NODE
+
+    def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
+        return Status.unschedulable(f"no room on {node.name}") if "disk" not in node.labels else None
+
+
+class Crowded(FilterPlugin):
+    """Looks at the pods on a node."""
+
+    name = "Crowded"
+    reach = Reach.ROW
+
+    def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
+        webs = sum(other.metadata.labels.get("app") == "web" for other in node.pods)
+        return Status.unresolvable("too many webs", "really") if webs > 2 else None
+
+
+class Choosy(PreFilterPlugin, FilterPlugin):
+    """Never kept: limits pods to nodes, and rejects by the pod's name."""
+
+    name = "Choosy"
+
+    def pre_filter(self, state: CycleState, pod: Any, nodes: NodeView) -> tuple[PreFilterResult, Status]:
+        names = frozenset(NODES[:6]) if pod.template.labels.get("app") == "db" else None
+        return PreFilterResult(names), Status()
+
+    def filter_nodes(self, state: CycleState, pod: PodTemplate, nodes: NodeView) -> Verdict:
+        wrong = [k for k in range(len(nodes)) if nodes.name(k).endswith(state.pod.pod.metadata.name[-1:])]
+        return Verdict.of_statuses(nodes, dict.fromkeys(wrong, Status.unresolvable("bad luck")))
+
+
+class FewPods(ScorePlugin):
+    name = "FewPods"
+    reach = Reach.SUMS
+
+    def score_nodes(self, state: CycleState, pod: PodTemplate, nodes: NodeView) -> Integers:
+        return np.maximum(0, 100 - 10 * nodes.pod_count)
+
+
+class Relative(PreScorePlugin, ScorePlugin):
+    """Kept raw scores, normalised over the feasible nodes."""
+
+    name = "Relative"
+    reach = Reach.SUMS
+
+    def pre_score(self, state: CycleState, pod: Any, nodes: NodeView) -> Status:
+        return Status()
+
+    def score_nodes(self, state: CycleState, pod: PodTemplate, nodes: NodeView) -> Integers:
+        return nodes.requested("cpu")
+
+    def normalize_scores(self, state: CycleState, pod: PodTemplate, scores: Integers) -> Integers:
+        return 100 * scores // max(1, int(scores.max()))
+
+
+class LongNames(ScorePlugin):
+    """Per node, never kept."""
+
+    name = "LongNames"
+
+    def score(self, state: CycleState, pod: Pod, node: NodeInfo) -> int:
+        return len(node.name) + len(node.pods)
+
+
+GATES = FeatureGates()
+PROFILE = default_config(GATES).profiles[0]
+
+
+def in_tree(handle: FakeHandle) -> Lineup:
+    plugins: dict[str, Any] = {name: IN_TREE[name](PROFILE.args_of(name), handle) for name in (*FILTERS, *WEIGHTS)}
+    filters = [plugins[name] for name in FILTERS]
+    scores = [plugins[name] for name in WEIGHTS]
+    return Lineup(
+        pre_filters=[plugin for plugin in filters if isinstance(plugin, PreFilterPlugin)],
+        filters=filters,
+        pre_scores=[plugin for plugin in scores if isinstance(plugin, PreScorePlugin)],
+        scores=[(plugin, WEIGHTS[plugin.name]) for plugin in scores],
+    )
+
+
+def out_of_tree(handle: FakeHandle) -> Lineup:
+    choosy, relative = Choosy(), Relative()
+    return Lineup(
+        pre_filters=[choosy],
+        filters=[Talkative(), choosy, Crowded()],
+        pre_scores=[relative],
+        scores=[(FewPods(), 2), (relative, 1), (LongNames(), 1)],
+    )
+
+
+def kept_only(handle: FakeHandle) -> Lineup:
+    """Totals are kept, too: nothing is normalised, nothing asked in every cycle."""
+    fit = in_tree(handle)
+    resources = [item for item in fit.scores if not item[0].normalizes()]
+    return Lineup(pre_filters=fit.pre_filters, filters=fit.filters, pre_scores=[], scores=[*resources, (FewPods(), 1)])
+
+
+def nothing_kept(handle: FakeHandle) -> Lineup:
+    choosy = Choosy()
+    return Lineup(pre_filters=[choosy], filters=[choosy], pre_scores=[], scores=[(LongNames(), 1)])
+
+
+def no_filters(handle: FakeHandle) -> Lineup:
+    return Lineup(pre_filters=[], filters=[], pre_scores=[], scores=[(FewPods(), 1)])
+
+
+# ---- the cluster as a list, and as an evaluator sees it ----------------------------------------------------------
+
+
+@dataclass
+class World:
+    """What exists."""
+
+    nodes: dict[str, Node] = field(default_factory=dict)
+    pods: dict[str, Pod] = field(default_factory=dict)
+    nominated: dict[str, Pod] = field(default_factory=dict)
+    namespaces: dict[str, Namespace] = field(default_factory=dict)
+    services: dict[str, Service] = field(default_factory=dict)
+
+    def fresh(self, lineup: Callable[[FakeHandle], Lineup]) -> Side:
+        side = Side(lineup)
+        side.handle.load(*self.namespaces.values(), *self.nodes.values(), *self.pods.values(), *self.services.values())
+        for pod in self.nominated.values():
+            side.nominator.add(side.handle.cluster.templates.info(pod), None)
+        return side
+
+
+class Side:
+    """A cluster with its plugins."""
+
+    def __init__(self, lineup: Callable[[FakeHandle], Lineup]) -> None:
+        self.nominator = PodNominator()
+        self.handle = FakeHandle(gates=GATES)
+        self.cluster = self.handle.cluster
+        self.lineup = lineup(self.handle)
+        self.evaluator = Evaluator(self.lineup, self.cluster, self.nominator, Random(7))
+
+    def evaluate(self, pod: Pod, *, with_scores: bool) -> dict[str, Any]:
+        """What the engine says."""
+        fit = self.evaluator.filter(self.cluster.templates.info(pod))
+        diagnosis = fit.diagnosis()
+        names = self.cluster.nodes.names
+        seen: dict[str, Any] = {
+            "pre_filter": fit.pre_filtered,
+            "count": fit.count,
+            "fitting": sorted(fit.names()),
+            "statuses": dict(diagnosis.statuses),
+            "reasons": diagnosis.statuses.histogram(),
+            "rejecting": diagnosis.unschedulable_plugins,
+            "hopeful": sorted(names[row] for row in diagnosis.statuses.rows_open_to_preemption(self.cluster)),
+        }
+        if fit.count:
+            ranking = self.evaluator.rank(fit)
+            totals = {names[row]: int(total) for row, total in zip(*ranking.totals(), strict=True)}
+            assert totals[ranking.best()] == max(totals.values())
+            seen["totals"] = totals
+        if fit.count and with_scores:
+            scores = self.evaluator.score(fit)
+            for plugin, values in scores.by_plugin.items():
+                seen[plugin] = {names[row]: int(score) for row, score in zip(scores.rows, values, strict=True)}
+        return seen
+
+    def evaluate_plainly(self, pod: Pod, *, with_scores: bool) -> dict[str, Any]:
+        """What follows from asking every plugin about every node, one after the other."""
+        info = self.cluster.templates.info(pod)
+        state, nodes, exists = CycleState(info), self.cluster.view(), self.cluster.nodes.exists
+        pre_filtered, _ = run_pre_filters(self.lineup, lambda plugin: state, info, nodes, {})
+        allowed = pre_filtered.node_names
+        looked_at = [k for k in range(len(nodes)) if exists[k] and (allowed is None or nodes.name(k) in allowed)]
+        filters = [plugin for plugin in self.lineup.filters if plugin.name not in pre_filtered.skipped]
+        verdicts = [(plugin.name, plugin.filter_nodes(state, info.template, nodes)) for plugin in filters]
+        statuses: dict[str, Status] = {}
+        for k in looked_at:
+            claims = [p for p in self.nominator.on_node(nodes.name(k)) if p.priority >= info.priority]
+            worlds = [(k, verdicts)]
+            if claims:
+                supposed = self.cluster.view(np.array([k])).supposing(WhatIf.added((0, p) for p in claims))
+                worlds.insert(0, (0, [(p.name, p.filter_nodes(state, info.template, supposed)) for p in filters]))
+            said = ((name, verdict, at) for at, world in worlds for name, verdict in world if verdict.bits[at])
+            if (first := next(said, None)) is not None:
+                name, verdict, at = first
+                statuses[nodes.name(k)] = verdict.status(at, name)
+        feasible = np.array([k for k in looked_at if nodes.name(k) not in statuses], dtype=np.intp)
+        seen: dict[str, Any] = {
+            "pre_filter": pre_filtered,
+            "count": len(feasible),
+            "fitting": sorted(nodes.name(k) for k in feasible),
+            "statuses": statuses,
+            "reasons": Counter(reason for status in statuses.values() for reason in status.reasons),
+            "rejecting": {status.plugin for status in statuses.values()} | {*pre_filtered.limiting},
+            "hopeful": sorted(name for name, status in statuses.items() if status.code is Code.UNSCHEDULABLE),
+        }
+        if len(feasible):
+            scores = self._score_plainly(state, info, nodes.at(feasible))
+            seen["totals"] = scores.pop("totals")
+            seen |= scores if with_scores else {}
+        return seen
+
+    def _score_plainly(self, state: CycleState, info: PodInfo, nodes: NodeView) -> dict[str, dict[str, int]]:
+        skipped = {p.name for p in self.lineup.pre_scores if p.pre_score(state, info, nodes).is_skip}
+        names = [nodes.name(k) for k in range(len(nodes))]
+        scores: dict[str, dict[str, int]] = {"totals": dict.fromkeys(names, 0)}
+        for plugin, weight in self.lineup.scores:
+            if plugin.name not in skipped:
+                raw = plugin.score_nodes(state, info.template, nodes)
+                final = plugin.normalize_scores(state, info.template, raw).tolist()
+                scores[plugin.name] = dict(zip(names, final, strict=True))
+                for name, score in zip(names, final, strict=True):
+                    scores["totals"][name] += weight * score
+        return scores
+
+
+def pod_of(template: str, name: str, **more: Any) -> Pod:
+    return make_pod(name, **{**TEMPLATES[template], **more})
+
+
+FAMILIES = (
+    ("web", "near", "alone", "liking", "shunning", "db", "hermit"),
+    ("web", "hard-spread", "host-spread", "soft-spread", "served", "db"),
+    ("plain", "small", "large", "gpu", "port", "selecting", "preferring", "tolerant", "image"),
+    tuple(TEMPLATES),
+)
+node_names = st.sampled_from(NODES)
+labels = st.fixed_dictionaries(
+    {}, optional={ZONE_LABEL: st.sampled_from("abc"), "disk": st.sampled_from(("ssd", "hdd"))}
+)
+nodes = st.builds(
+    make_node,
+    node_names,
+    cpu=st.sampled_from(("1", "2", "4")),
+    pods=st.sampled_from((2, 110)),
+    resources=st.sampled_from(({}, {"example.com/gpu": 2})),
+    labels=labels,
+    taints=st.sampled_from(((), (), ("dedicated=a:NoSchedule",), ("dedicated=b:PreferNoSchedule",))),
+    unschedulable=st.sampled_from((False, False, False, True)),
+    images=st.sampled_from(({}, {"registry/app:1": 300_000_000})),
+)
+
+
+class IncrementalEvaluation(RuleBasedStateMachine):
+    lineup: Callable[[FakeHandle], Lineup] = staticmethod(in_tree)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.world = World()
+        self.side = Side(self.lineup)
+        self.serial = 0
+        self.family: Sequence[str] = ()
+        self.evaluated: Sequence[str] = ()
+        self.limits: list[Any] = []
+
+    @initialize(
+        nodes=st.lists(nodes, min_size=2, max_size=8, unique_by=lambda node: node.metadata.name),
+        family=st.sampled_from(FAMILIES),
+        data=st.data(),
+        forgets=st.sampled_from((False, False, True)),
+    )
+    def start(self, nodes: Sequence[Node], family: Sequence[str], data: st.DataObject, forgets: bool) -> None:
+        self.family = family
+        self.evaluated = data.draw(st.lists(st.sampled_from(family), min_size=3, max_size=5, unique=True))
+        if forgets:
+            self._limit_memory()
+        for node in nodes:
+            self.set_node(node)
+
+    def _limit_memory(self) -> None:
+        """Journals overflow, counts and evaluations are dropped all the time."""
+        self.side.cluster.nodes.node_changes = Journal(4)
+        self.side.cluster.nodes.pod_changes = Journal(4)
+        self.limits = [
+            patch.object(evaluator, "_BYTES_FOR_EVALUATIONS", 0),
+            patch.object(evaluator, "_FEWEST_KEPT", 2),
+            patch.object(pod_counts, "_BYTES_FOR_COUNTS", 0),
+            patch.object(pod_counts, "_FEWEST_KEPT", 3),
+        ]
+        for limit in self.limits:
+            limit.start()
+
+    def new_name(self) -> str:
+        self.serial += 1
+        return f"p{self.serial}"
+
+    # nodes
+
+    @rule(node=nodes)
+    def set_node(self, node: Node) -> None:
+        self.world.nodes[node.metadata.name] = node
+        self.side.cluster.set_node(node)
+
+    @rule(name=node_names, labels=labels)
+    def relabel_node(self, name: str, labels: dict[str, str]) -> None:
+        if (node := self.world.nodes.get(name)) is not None:
+            self.set_node(replace(node, metadata=replace(node.metadata, labels={HOSTNAME_LABEL: name, **labels})))
+
+    @rule(name=node_names)
+    def cordon_or_uncordon(self, name: str) -> None:
+        if (node := self.world.nodes.get(name)) is not None:
+            self.set_node(replace(node, spec=replace(node.spec, unschedulable=not node.spec.unschedulable)))
+
+    @rule(name=node_names, taints=st.sampled_from(((), ("dedicated=a:NoSchedule",), ("dedicated=b:PreferNoSchedule",))))
+    def taint_node(self, name: str, taints: tuple[str, ...]) -> None:
+        if (node := self.world.nodes.get(name)) is not None:
+            self.set_node(replace(node, spec=make_node(taints=taints).spec))
+
+    @rule(name=node_names)
+    def remove_node(self, name: str) -> None:
+        if self.world.nodes.pop(name, None) is not None:
+            self.side.cluster.remove_node(name)
+
+    @rule(zone=st.sampled_from(("", "a", "b")), disk=st.booleans())
+    def a_crowd_comes(self, zone: str, disk: bool) -> None:
+        for name in CROWD:
+            self.set_node(make_node(name, zone=zone, cpu="2", labels={"disk": "ssd"} if disk else {}))
+
+    @rule()
+    def the_crowd_leaves(self) -> None:
+        for name in CROWD:
+            self.remove_node(name)
+
+    # placed pods
+
+    @rule(data=st.data(), node=node_names, deleting=st.sampled_from((False, False, False, True)))
+    def place_any(self, data: st.DataObject, node: str, deleting: bool) -> None:
+        self.place(data.draw(st.sampled_from(self.family)), node, deleting)
+
+    def place(self, template: str, node: str, deleting: bool = False) -> None:
+        pod = pod_of(template, self.new_name(), node=node, deleting=deleting)
+        self.world.pods[pod.metadata.uid] = pod
+        self.side.cluster.place(self.side.cluster.templates.info(pod), node)
+
+    @rule(data=st.data(), node=node_names)
+    def pods_come_and_go(self, data: st.DataObject, node: str) -> None:
+        """The same sums come up again and again."""
+        template = data.draw(st.sampled_from(self.evaluated))
+        for _ in range(3):
+            self.place(template, node)
+            self.equals_an_evaluation_from_scratch()
+            self._displace(next(reversed(self.world.pods)))
+            self.equals_an_evaluation_from_scratch()
+
+    @rule(data=st.data())
+    def displace(self, data: st.DataObject) -> None:
+        if self.world.pods:
+            self._displace(data.draw(st.sampled_from(sorted(self.world.pods))))
+
+    def _displace(self, uid: str) -> None:
+        del self.world.pods[uid]
+        self.side.cluster.displace(uid)
+
+    @rule(data=st.data(), deleting=st.booleans())
+    def update_pod(self, data: st.DataObject, deleting: bool) -> None:
+        if self.world.pods:
+            template = data.draw(st.sampled_from(self.family))
+            old = self.world.pods[data.draw(st.sampled_from(sorted(self.world.pods)))]
+            namespace, name = old.metadata.namespace, old.metadata.name
+            new = pod_of(
+                template, name, namespace=namespace, uid=old.metadata.uid, node=old.spec.node_name, deleting=deleting
+            )
+            self.world.pods[new.metadata.uid] = new
+            self.side.cluster.replace(self.side.cluster.templates.info(new))
+
+    # everything else
+
+    @rule(data=st.data(), node=node_names, priority=st.sampled_from((0, 10)))
+    def nominate(self, data: st.DataObject, node: str, priority: int) -> None:
+        pod = pod_of(data.draw(st.sampled_from(self.family)), self.new_name(), nominated_node=node, priority=priority)
+        self.world.nominated[pod.metadata.uid] = pod
+        self.side.nominator.add(self.side.cluster.templates.info(pod), None)
+
+    @rule(data=st.data())
+    def nomination_ends(self, data: st.DataObject) -> None:
+        if self.world.nominated:
+            uid = data.draw(st.sampled_from(sorted(self.world.nominated)))
+            self.side.nominator.remove(self.world.nominated.pop(uid))
+
+    @rule(name=st.sampled_from(("default", "other")), team=st.sampled_from(("", "x", "y")))
+    def relabel_namespace(self, name: str, team: str) -> None:
+        namespace = Namespace(metadata=ObjectMeta(name=name, labels={"team": team} if team else {}))
+        self.world.namespaces[name] = namespace
+        self.side.cluster.set_namespace(namespace)
+
+    @rule(selector=st.sampled_from(({"tier": "front"}, {"app": "web"})))
+    def a_service_comes_or_goes(self, selector: dict[str, str]) -> None:
+        name = "-".join(selector.values())
+        service = convert({"metadata": {"name": name, "namespace": "default"}, "spec": {"selector": selector}}, Service)
+        if self.world.services.pop(name, None) is not None:
+            self.side.handle.objects.of(Service).remove(service)
+        else:
+            self.world.services[name] = service
+            self.side.handle.objects.of(Service).set(service)
+
+    @rule()
+    def forget(self) -> None:
+        self.side.evaluator.forget()
+
+    # the promise
+
+    @invariant()
+    def equals_an_evaluation_from_scratch(self) -> None:
+        """One template is looked at after every step, the others every few steps: they have more to catch up with."""
+        fresh = None
+        for every, template in enumerate(self.evaluated, start=1):
+            if self.serial % every == 0:
+                fresh = fresh or self.world.fresh(self.lineup)
+                self._compare(template, fresh, with_scores=self.serial % 4 == 0)
+
+    def _compare(self, template: str, fresh: Side, *, with_scores: bool) -> None:
+        pod = pod_of(template, self.new_name())
+        kept = self.side.evaluate(pod, with_scores=with_scores)
+        assert kept == fresh.evaluate_plainly(pod, with_scores=with_scores), template
+
+    @rule(data=st.data())
+    def schedule(self, data: st.DataObject) -> None:
+        """As the scheduler does it: pods of a template one after the other, each placed where it is best."""
+        template = data.draw(st.sampled_from(self.evaluated))
+        for _ in range(3):
+            name = self.new_name()
+            info = self.side.cluster.templates.info(pod_of(template, name))
+            fit = self.side.evaluator.filter(info)
+            if fit.count:
+                node = self.side.evaluator.rank(fit).best()
+                placed = pod_of(template, name, node=node)
+                self.world.pods[placed.metadata.uid] = placed
+                self.side.cluster.place(info, node)
+
+    def teardown(self) -> None:
+        try:
+            fresh = self.world.fresh(self.lineup)
+            for template in (*self.evaluated, *TEMPLATES):
+                self._compare(template, fresh, with_scores=True)
+        finally:
+            for limit in self.limits:
+                limit.stop()
+
+
+class OutOfTree(IncrementalEvaluation):
+    lineup = staticmethod(out_of_tree)
+
+
+class KeptOnly(IncrementalEvaluation):
+    lineup = staticmethod(kept_only)
+
+
+class NothingKept(IncrementalEvaluation):
+    lineup = staticmethod(nothing_kept)
+
+
+class NoFilters(IncrementalEvaluation):
+    lineup = staticmethod(no_filters)
+
+
+def bounded(machine: type[RuleBasedStateMachine], examples: int) -> Any:
+    case = machine.TestCase
+    case.settings = settings(max_examples=examples, stateful_step_count=25, deadline=None, derandomize=True)
+    return case
+
+
+TestInTree = bounded(IncrementalEvaluation, 30)
+TestOutOfTree = bounded(OutOfTree, 8)
+TestKeptOnly = bounded(KeptOnly, 10)
+TestNothingKept = bounded(NothingKept, 5)
+TestNoFilters = bounded(NoFilters, 5)

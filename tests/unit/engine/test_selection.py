@@ -1,0 +1,92 @@
+"""Which of the best rows is taken, and that none is preferred."""
+
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kubesched.engine.selection import INFEASIBLE, BlockMaxima, best_of
+
+
+class Fixed(Random):
+    """Draws what it was told to, and remembers out of how many."""
+
+    def __init__(self, drawn: int) -> None:
+        super().__init__()
+        self.drawn = drawn
+        self.out_of = 0
+
+    def randrange(self, start: int, stop: int | None = None, step: int = 1) -> int:
+        self.out_of = start
+        return self.drawn
+
+
+def chosen_rows(maxima: BlockMaxima) -> Counter[int]:
+    """Every row that a draw can give, each as often as there are draws that give it."""
+    first = Fixed(0)
+    maxima.best(first)
+    return Counter(maxima.best(Fixed(drawn)) for drawn in range(first.out_of))
+
+
+def tied_rows(totals: list[int]) -> list[int]:
+    highest = max(totals)
+    return [row for row, total in enumerate(totals) if total == highest] if highest > INFEASIBLE else []
+
+
+@pytest.mark.parametrize(
+    "totals",
+    [
+        pytest.param([7], id="one row"),
+        pytest.param([1, 3, 2, 3], id="two of four"),
+        pytest.param([0] * 64, id="a whole block"),
+        pytest.param([0] * 63 + [5, 5] + [0] * 63, id="on both sides of a block's boundary"),
+        pytest.param([5] + [0] * 300 + [5], id="in the first and in the last block"),
+        pytest.param([-1] * 70 + [0], id="one feasible row, worth nothing"),
+    ],
+)
+def test_every_best_row_is_chosen_by_exactly_one_draw(totals: list[int]) -> None:
+    """Hence each with the same probability, whatever the blocks."""
+    assert chosen_rows(BlockMaxima(np.array(totals))) == Counter(tied_rows(totals))
+
+
+@pytest.mark.parametrize("totals", [pytest.param([], id="no rows"), pytest.param([-1] * 65, id="no feasible row")])
+def test_without_a_feasible_row_there_is_no_best(totals: list[int]) -> None:
+    """It is told by -1."""
+    assert BlockMaxima(np.array(totals, dtype=np.int64)).best(Random(1)) == -1
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(
+    totals=st.lists(st.integers(-1, 3), min_size=1, max_size=200),
+    changes=st.lists(st.tuples(st.integers(0, 199), st.integers(-1, 4), st.booleans()), max_size=30),
+)
+def test_changes_keep_the_choice_fair(totals: list[int], changes: list[tuple[int, int, bool]]) -> None:
+    """After any changes, with or without draws in between, the choice is that among the rows as they are."""
+    maxima = BlockMaxima(np.array(totals, dtype=np.int64))
+    for row, total, draws in changes:
+        if row < len(totals):
+            totals[row] = total
+            maxima.set(row, total)
+        if draws:
+            maxima.best(Random(1))
+    if tied := tied_rows(totals):
+        assert chosen_rows(maxima) == Counter(tied)
+    assert maxima.totals.tolist() == totals
+
+
+def test_positions_are_chosen_evenly_too() -> None:
+    """`best_of` is for scores that are not kept."""
+    totals = np.array([2, 9, 9, 1, 9])
+    assert [best_of(totals, Fixed(k)) for k in range(3)] == [1, 2, 4]
+
+
+def test_the_same_seed_gives_the_same_choices() -> None:
+    """Chance is handed in."""
+    maxima = BlockMaxima(np.zeros(500, dtype=np.int64))
+    first, second = Random(5), Random(5)
+    assert [maxima.best(first) for _ in range(20)] == [maxima.best(second) for _ in range(20)]
