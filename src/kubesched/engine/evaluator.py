@@ -29,19 +29,20 @@ _FEWEST_KEPT: Final = 8
 
 
 class _DroppedOnFailure:
-    """A plugin that fails half-way leaves answers that are half true: they are not kept."""
+    """A plugin that fails half-way leaves answers that are half true: they are not kept, nor inherited."""
 
-    __slots__ = ("_kept", "_template")
+    __slots__ = ("_all", "_kept")
 
-    def __init__(self, kept: OrderedDict[PodTemplate, Kept], template: PodTemplate) -> None:
+    def __init__(self, kept: Kept, all_kept: dict[PodTemplate, Kept]) -> None:
         self._kept = kept
-        self._template = template
+        self._all = all_kept
 
     def __enter__(self) -> None: ...
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is not None:
-            self._kept.pop(self._template, None)
+            self._all.pop(self._kept.template, None)
+            self._kept.drop()
 
 
 class Evaluator:
@@ -70,8 +71,8 @@ class Evaluator:
 
     def filter(self, pod: PodInfo) -> Fit:
         """Run PreFilter and Filter. Raises PluginError if a plugin fails."""
-        with self._kept_if_all_goes_well(pod.template):
-            kept = self._kept_for(pod.template)
+        kept = self._kept_for(pod.template)
+        with _DroppedOnFailure(kept, self._kept):
             state = kept.start(pod)
             stopwatch = state.stopwatch = state.lasting.stopwatch = self._next_stopwatch()
             if stopwatch is not None:
@@ -116,7 +117,7 @@ class Evaluator:
 
     def _rank(self, fit: Fit) -> Ranking:
         if fit.is_whole:
-            with self._kept_if_all_goes_well(fit.pod.template):
+            with _DroppedOnFailure(fit.kept, self._kept):
                 maxima = fit.kept.ranked(fit.state, fit.pod)
             if maxima is not None:
                 return Ranking(self._cluster, self._random, maxima=maxima)
@@ -124,7 +125,7 @@ class Evaluator:
 
     def score(self, fit: Fit) -> Scores:
         """The scores of every feasible node, plugin by plugin: for explanations."""
-        with self._kept_if_all_goes_well(fit.pod.template):
+        with _DroppedOnFailure(fit.kept, self._kept):
             return fit.kept.scored(fit.state, fit.pod, fit.rows())
 
     def fits_with_nominated(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Booleans:
@@ -165,9 +166,6 @@ class Evaluator:
         """Drop all kept answers."""
         self._rows_of_dropped = self.rows_asked
         self._kept.clear()
-
-    def _kept_if_all_goes_well(self, template: PodTemplate) -> _DroppedOnFailure:
-        return _DroppedOnFailure(self._kept, template)
 
     def _kept_for(self, template: PodTemplate) -> Kept:
         kept = self._kept.get(template)
