@@ -14,8 +14,9 @@ import errno
 import gc
 import os
 import signal
+import sqlite3
 import sys
-from collections.abc import Iterable
+from collections.abc import Coroutine, Iterable
 from contextlib import suppress
 from importlib import resources
 from pathlib import Path
@@ -67,7 +68,6 @@ class ClusterOptions(msgspec.Struct, frozen=True, kw_only=True):
     insecure_http: bool = False
     kubeconfig: str = ""
     seed: int = 0
-    timings: dict[str, float] = {}
 
 
 class ClusterAnswer(msgspec.Struct, frozen=True, kw_only=True):
@@ -107,7 +107,7 @@ class EmbeddedCluster:
             await self.stop()
             raise
         pods, nodes = Observed(self.api, "pods", PodView), Observed(self.api, "nodes", NodeView)
-        fleet = Fleet(self.api, pods, nodes, self._random, Timings(**self._options.timings))
+        fleet = Fleet(self.api, pods, nodes, self._random, Timings())
         world = World(self.api, pods, nodes)
         manager = ControllerManager(world, make_controllers(world))
         self._tasks = [
@@ -133,8 +133,8 @@ class EmbeddedCluster:
             except ConfigurationError as error:
                 log.error("A manifest does not fit", error)
 
-    def _start(self, work: Any, name: str) -> asyncio.Task[None]:
-        task: asyncio.Task[None] = asyncio.get_running_loop().create_task(work, name=name)
+    def _start(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
+        task = asyncio.get_running_loop().create_task(work, name=name)
         task.add_done_callback(_report_crash)
         return task
 
@@ -165,14 +165,22 @@ def _report_crash(task: asyncio.Task[None]) -> None:
 
 
 async def _serve(options: ClusterOptions) -> None:
-    cluster = EmbeddedCluster(options)
     try:
+        cluster = EmbeddedCluster(options)
         await cluster.start()
     except ConfigurationError as error:
         _answer(ClusterAnswer(problems=error.problems))
         return
+    except (OSError, sqlite3.Error) as error:
+        _answer(ClusterAnswer(problems=(f"the API server cannot start: {error}",)))
+        return
     if options.kubeconfig:
-        cluster.server.write_kubeconfig(Path(options.kubeconfig))
+        try:
+            cluster.server.write_kubeconfig(Path(options.kubeconfig))
+        except OSError as error:
+            await cluster.stop()
+            _answer(ClusterAnswer(problems=(f"cannot write {options.kubeconfig}: {error.strerror}",)))
+            return
     _answer(ClusterAnswer(address=cluster.server.address))
     over = asyncio.Event()
     loop = asyncio.get_running_loop()

@@ -7,6 +7,7 @@ owner deleted, Orphan       its dependents are cut loose first
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 from kubesched.cluster.apiserver.options import DeleteOptions
@@ -112,7 +113,7 @@ class GarbageCollector:
 
         self._change(item, drop)
 
-    def _change(self, item: Item, change: Any) -> None:
+    def _change(self, item: Item, change: Callable[[Json], None]) -> None:
         metadata = item.view.metadata
         found = self._world.api.reader.bucket(item.resource).get(metadata.namespace, metadata.name)
         if found is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from kubesched.cluster.apiserver.options import DeleteOptions
+from kubesched.cluster.apiserver.resource import Resource
 from kubesched.cluster.controllers.world import World
 from kubesched.cluster.observed import Observed
 from kubesched.cluster.views import WorkloadView
@@ -48,7 +49,7 @@ class NamespaceController:
                 left += not self._delete(resource, entry.name, namespace)
         return not left
 
-    def _delete(self, resource: Any, name: str, namespace: str) -> bool:
+    def _delete(self, resource: Resource, name: str, namespace: str) -> bool:
         try:
             return self._world.api.delete(resource, name, namespace, DeleteOptions(propagation="Background")).gone
         except RequestRefusedError as refusal:

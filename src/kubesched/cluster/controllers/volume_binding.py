@@ -152,7 +152,9 @@ class ClaimController:
         self._events.normal(KIND, claim.metadata, reason, message)
 
     def _claim_changed(self, old: WorkloadView | None, new: WorkloadView | None) -> None:
-        if new is not None and (old is None or old.spec != new.spec or _annotations(old) != _annotations(new)):
+        if new is not None and (
+            old is None or old.spec != new.spec or old.metadata.annotations != new.metadata.annotations
+        ):
             self._world.enqueue(NAME, new.metadata)
 
     def _volume_changed(self, old: WorkloadView | None, new: WorkloadView | None) -> None:
@@ -168,10 +170,6 @@ class ClaimController:
                     self._world.enqueue(NAME, claim.metadata)
             elif not claim.spec.get("volumeName"):
                 self._world.enqueue(NAME, claim.metadata)
-
-
-def _annotations(claim: WorkloadView) -> dict[str, str]:
-    return claim.metadata.annotations
 
 
 def _reference(claim: WorkloadView) -> Json:
