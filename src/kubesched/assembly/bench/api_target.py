@@ -26,9 +26,6 @@ from kubesched.objects import KINDS, Kind, Pod
 AT_ONCE: Final = 30
 """Requests under way, as upstream's creators have workers."""
 
-LOOKS_AFTER: Final = 0.5
-"""Seconds between looks at whether the scheduler still runs."""
-
 _LABEL: Final = {"kubesched.io/bench": "true"}
 _KEEPS_STATUS: Final = frozenset(("Node", "ResourceSlice", "CSINode"))
 """Kinds whose status the API server takes from a new object; that of others is written afterwards."""
@@ -95,11 +92,11 @@ class ApiTarget:
         self._watching.append(asyncio.create_task(self._look_after(self._scheduler)))
 
     async def stop(self) -> None:
-        if self._scheduler is not None:
-            await self._scheduler.stop()
         for task in self._watching:
             task.cancel()
         await asyncio.gather(*self._watching, return_exceptions=True)
+        if self._scheduler is not None:
+            await self._scheduler.stop()
         if self._transport is not None:
             if isinstance(self._server, GivenServer):
                 await self._clean_up()
@@ -214,13 +211,11 @@ class ApiTarget:
 
     async def _look_after(self, scheduler: Process) -> None:
         """A scheduler that ends is the end of the benchmark: nobody will schedule what it waits for."""
-        while True:
-            await self._clock.sleep(LOOKS_AFTER)
-            try:
-                scheduler.raise_if_dead()
-            except KubeschedError as error:
-                self.pods.fail(error)
-                return
+        await scheduler.ended()
+        try:
+            scheduler.raise_if_dead()
+        except KubeschedError as error:
+            self.pods.fail(error)
 
 
 async def _many(items: Iterable[T], do: Callable[[T], Awaitable[None]]) -> None:
