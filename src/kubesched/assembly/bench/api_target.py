@@ -75,7 +75,8 @@ class ApiTarget:
         self.pods = PodProgress(clock)
         self._created: dict[tuple[str, str, str], None] = {}
         self._claims: dict[str, list[Request]] = defaultdict(list)
-        self._watching: list[asyncio.Task[None]] = []
+        self._watching: asyncio.Task[None] | None = None
+        self._guarding: asyncio.Task[None] | None = None
         self._transport: HttpTransport | None = None
         self._scheduler: Process | None = None
 
@@ -85,18 +86,14 @@ class ApiTarget:
         self._rest = RestClient(self._transport, self._clock, self._random)
         informer = Informer(Pod)
         informer.add_handler(self)
-        self._watching = [asyncio.create_task(informer.run(self._rest, self._clock, self._random))]
+        self._watching = asyncio.create_task(informer.run(self._rest, self._clock, self._random))
         await informer.wait_for_sync()
         self._scheduler = Process(self._command(self._server.kubeconfig))
-        await self._scheduler.start()
-        self._watching.append(asyncio.create_task(self._look_after(self._scheduler)))
+        await self.release()
 
     async def stop(self) -> None:
-        for task in self._watching:
-            task.cancel()
-        await asyncio.gather(*self._watching, return_exceptions=True)
-        if self._scheduler is not None:
-            await self._scheduler.stop()
+        await self.hold()
+        await _cancelled(self._watching)
         if self._transport is not None:
             if isinstance(self._server, GivenServer):
                 await self._clean_up()
@@ -149,6 +146,16 @@ class ApiTarget:
         except ApiStatusError as error:
             if error.code != 404:
                 raise
+
+    async def hold(self) -> None:
+        await _cancelled(self._guarding)
+        if self._scheduler is not None:
+            await self._scheduler.stop()
+
+    async def release(self) -> None:
+        assert self._scheduler is not None, "started"
+        await self._scheduler.start()
+        self._guarding = asyncio.create_task(self._look_after(self._scheduler))
 
     def settle(self) -> None: ...
 
@@ -216,6 +223,12 @@ class ApiTarget:
             scheduler.raise_if_dead()
         except KubeschedError as error:
             self.pods.fail(error)
+
+
+async def _cancelled(task: asyncio.Task[None] | None) -> None:
+    if task is not None:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
 
 
 async def _many(items: Iterable[T], do: Callable[[T], Awaitable[None]]) -> None:

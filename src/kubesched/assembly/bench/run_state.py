@@ -30,6 +30,8 @@ class Run:
     clock: Clock
     collector: Collector
     random: Random
+    holds: bool = False
+    """Measured pods wait for the scheduler, not the scheduler for them."""
     position: int = 0
     """Of the operation under way."""
     nodes: list[str] = field(default_factory=list)
