@@ -13,11 +13,13 @@ from kubesched.engine import Evaluator, Lineup
 from kubesched.errors import ConfigurationError
 from kubesched.framework import (
     ApiWriter,
+    DeviceObserver,
     EventHint,
     EventRecorder,
     ObjectStores,
     PluginFactory,
     PreemptionObserver,
+    SilentDeviceObserver,
     SilentPreemption,
     SilentVolumeObserver,
     Stopwatch,
@@ -61,6 +63,7 @@ class Outside:
     calls: PluginObserver | None = None
     preemption: PreemptionObserver | None = None
     volumes: VolumeObserver | None = None
+    devices: DeviceObserver | None = None
     pod_groups: PodGroupObserver | None = None
     assumed_ttl: float | None = None
     max_unschedulable: float = 300.0
@@ -98,6 +101,7 @@ def build_scheduler(config: KubeSchedulerConfiguration, gates: FeatureGates, out
         extenders=outside.extenders,
         preemption_observer=outside.preemption or SilentPreemption(),
         volume_observer=outside.volumes or SilentVolumeObserver(),
+        device_observer=outside.devices or SilentDeviceObserver(),
     )
     profiles = _profiles(config, surroundings, outside)
     queue = SchedulingQueue(

@@ -2,6 +2,7 @@
 
 from kubesched.columns import Cluster, NodeView, PodInfo, PodTemplate, WhatIf
 from kubesched.framework.cycle_state import CycleState
+from kubesched.framework.device_observer import DeviceObserver, SilentDeviceObserver
 from kubesched.framework.diagnosis import Diagnosis, ListedStatuses, NodeStatuses
 from kubesched.framework.events import Action, ClusterEvent, EventHint, Hint, Resource
 from kubesched.framework.handle import (
@@ -64,6 +65,7 @@ __all__ = [
     "ClusterEvent",
     "Code",
     "CycleState",
+    "DeviceObserver",
     "Diagnosis",
     "EventHint",
     "EventRecorder",
@@ -108,6 +110,7 @@ __all__ = [
     "ReservePlugin",
     "Resource",
     "ScorePlugin",
+    "SilentDeviceObserver",
     "SilentPreemption",
     "SilentVolumeObserver",
     "Status",
