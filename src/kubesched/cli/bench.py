@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Final
@@ -13,7 +14,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from kubesched.assembly.bench import worker
 from kubesched.assembly.bench.plot import growth_plots
+from kubesched.assembly.bench.processes import KUBECONFIG
 from kubesched.assembly.bench.results import Result, data_items
 from kubesched.assembly.bench.worker import RunOptions, run_apart
 from kubesched.assembly.bench.workload import Workload, load_workloads
@@ -26,7 +29,9 @@ PLAIN_WIDTH: Final = 180
 
 
 class Mode(StrEnum):
-    CORE = "core"
+    CORE = worker.CORE
+    EMBEDDED = worker.EMBEDDED
+    CLUSTER = worker.CLUSTER
 
 
 @app.callback(invoke_without_command=True)
@@ -37,7 +42,17 @@ def bench(
     ] = None,
     workload: Annotated[str, typer.Option(help="Only workloads whose CASE/NAME matches this expression.")] = "",
     label: Annotated[list[str] | None, typer.Option(help="Only workloads with all these labels.")] = None,
-    mode: Annotated[Mode, typer.Option(help="core: the scheduler without an API server.")] = Mode.CORE,
+    mode: Annotated[
+        Mode,
+        typer.Option(
+            help="core: the scheduler without an API server; embedded: over HTTP, with the embedded API server; "
+            "cluster: against the cluster of --kubeconfig, which must have no other scheduler of that name."
+        ),
+    ] = Mode.CORE,
+    kubeconfig: Annotated[Path | None, typer.Option(help="The cluster to use with --mode cluster.")] = None,
+    against: Annotated[
+        str, typer.Option(help="Run every workload with another scheduler, too: its command line, with {kubeconfig}.")
+    ] = "",
     json_file: Annotated[Path | None, typer.Option("--json", help="Write scheduler_perf's dataItems here.")] = None,
     time_limit: Annotated[float, typer.Option(help="Seconds after which a workload counts as failed.")] = 300.0,
     stages: Annotated[bool, typer.Option(help="Also show where the CPU time of a pod goes.")] = False,
@@ -48,10 +63,13 @@ def bench(
     workloads = load_workloads(config or [], pattern=workload, labels=label or ())
     if not workloads:
         raise ConfigurationError(["no workload matches: see --config, --workload and --label"])
-    options = RunOptions(mode=mode, time_limit=time_limit, stages=stages)
-    results = _run_all(workloads, options)
+    options = RunOptions(mode=mode, time_limit=time_limit, stages=stages, kubeconfig=kubeconfig)
+    _check(options, against)
+    results = _run_all(workloads, options, against)
     console = Console(highlight=False, width=None if sys.stdout.isatty() else PLAIN_WIDTH)
     console.print(_table(results))
+    if against:
+        console.print(_ratio_table(results))
     for result in results:
         if result.stages:
             console.print(_stage_table(result))
@@ -79,18 +97,36 @@ def plot(
         typer.echo(out / name)
 
 
-def _run_all(workloads: list[Workload], options: RunOptions) -> list[Result]:
+def _check(options: RunOptions, against: str) -> None:
+    """Options that make no sense together."""
+    problems = []
+    if options.mode == Mode.CLUSTER and options.kubeconfig is None:
+        problems.append("--mode cluster needs --kubeconfig")
+    if options.mode == Mode.CORE and against:
+        problems.append("--against needs an API server: --mode embedded or cluster")
+    if options.mode != Mode.CORE and options.stages:
+        problems.append("--stages needs the scheduler in this process: --mode core")
+    if against and KUBECONFIG not in against:
+        problems.append(f"--against: the command line must contain {KUBECONFIG}")
+    if problems:
+        raise ConfigurationError(problems)
+
+
+def _run_all(workloads: list[Workload], options: RunOptions, against: str) -> list[Result]:
+    """Each workload with our scheduler and, right after it, with the other one."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    choices = [options, replace(options, scheduler=against)] if against else [options]
+    runs = [(workload, chosen) for workload in workloads for chosen in choices]
     results: list[Result] = []
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        overall = progress.add_task("workloads", total=len(workloads))
-        for workload in workloads:
+        overall = progress.add_task("workloads", total=len(runs))
+        for workload, chosen in runs:
             task = progress.add_task(workload.full_name, total=len(workload.operations))
 
             def show(done: int, what: str, task: object = task, name: str = workload.full_name) -> None:
                 progress.update(task, completed=done, description=f"{name} {what}")  # type: ignore[arg-type]  # a TaskID
 
-            result = run_apart(workload, options, show)
+            result = run_apart(workload, chosen, show)
             results.append(result)
             progress.remove_task(task)
             progress.console.print(f"{workload.full_name}: {_in_short(result)}", highlight=False, soft_wrap=True)
@@ -124,6 +160,27 @@ def _table(results: list[Result]) -> Table:
         if not result.collected:
             table.add_row(result.workload, style="red" if result.problem else None)
     return table
+
+
+def _ratio_table(results: list[Result]) -> Table:
+    """Ours over the other's: throughput, CPU time, memory."""
+    table = Table(title="compared with the other scheduler", box=None, title_justify="left")
+    table.add_column("workload", no_wrap=True)
+    for name in ("pods/s", "CPU", "memory"):
+        table.add_column(name, justify="right")
+    for ours, other in zip(results[::2], results[1::2], strict=True):
+        for mine, theirs in zip(ours.collected, other.collected, strict=False):
+            table.add_row(
+                ours.workload,
+                _ratio(mine.throughput, theirs.throughput),
+                _ratio(mine.cpu_seconds, theirs.cpu_seconds),
+                _ratio(ours.peak_rss_mib, other.peak_rss_mib),
+            )
+    return table
+
+
+def _ratio(mine: float, theirs: float) -> str:
+    return f"{mine / theirs:.2f}×" if theirs else "–"
 
 
 def _stage_table(result: Result) -> Table:

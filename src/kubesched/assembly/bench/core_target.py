@@ -23,6 +23,7 @@ from kubesched.assembly.run import GC_THRESHOLDS
 from kubesched.clock import Clock, utc
 from kubesched.config import FeatureGates, default_config, load_config_file
 from kubesched.config.feature_gates import CURRENT_VERSION, stage_at
+from kubesched.config.gate_table import DEPENDENCIES
 from kubesched.errors import ConfigurationError
 from kubesched.framework import NominatingInfo, QueuedPod
 from kubesched.objects import KINDS, Node, Pod, PodCondition, decode_object
@@ -53,7 +54,7 @@ class ObservedApi(MemoryApi):
 
 
 class CoreTarget:
-    """A `Target`."""
+    """A `Target`. `gates` are such as can be set (see `changeable`)."""
 
     def __init__(
         self,
@@ -64,7 +65,7 @@ class CoreTarget:
         observes: bool = False,
         seed: int = 0,
     ) -> None:
-        feature_gates = FeatureGates(changeable(gates))
+        feature_gates = FeatureGates(gates)
         self._clock = clock
         self.pods = PodProgress(clock)
         self._durations: Durations = defaultdict(list)
@@ -191,8 +192,15 @@ class CoreTarget:
 
 
 def changeable(gates: Mapping[str, bool]) -> dict[str, bool]:
-    """The gates of a workload that can be set: upstream's files also set some that are fixed since."""
+    """The gates of a workload that can be set: upstream's files also set some that are fixed since.
+
+    Gates that depend on one that is off are off, too: upstream's tests do not check that, a scheduler does.
+    """
     known = {name for name, _, _ in FeatureGates()}
-    return {
+    chosen = {
         name: value for name, value in gates.items() if name in known and not stage_at(name, CURRENT_VERSION).locked
     }
+    off = {name for name, value in chosen.items() if not value}
+    while dependent := {name for name, needed in DEPENDENCIES.items() if off.intersection(needed)} - off:
+        off |= dependent
+    return chosen | dict.fromkeys(sorted(off), False)

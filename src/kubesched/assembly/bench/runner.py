@@ -36,8 +36,8 @@ async def run_workload(
     run = Run(workload, target, clock, collector, Random(0))  # noqa: S311 - chance that can be repeated
     started, problem = clock.monotonic(), ""
     try:
-        await target.start()
         async with asyncio.timeout(time_limit):
+            await target.start()
             await _operations(run, progress)
     except TimeoutError:
         missing = target.pods.waiting_for()

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from kubesched.assembly.bench.templates import Manifest
 from kubesched.clock import Clock
+from kubesched.errors import KubeschedError
 
 
 class PodProgress:
@@ -18,6 +19,7 @@ class PodProgress:
         self._missing: set[str] = set()
         self._arrived = asyncio.Event()
         self._counts_attempts = False
+        self._failure: KubeschedError | None = None
         self.bound_at: dict[str, float] = {}
         """When each pod was seen to have a node, on the monotonic clock."""
         self.attempted: set[str] = set()
@@ -32,9 +34,10 @@ class PodProgress:
         if self._counts_attempts:
             self._arrive(pod)
 
-    def forget(self, pod: str) -> None:
-        """The pod is gone: nobody waits for it any more."""
-        self._arrive(pod)
+    def fail(self, error: KubeschedError) -> None:
+        """Nothing will become of pods any more: whoever waits, now or later, gets this error."""
+        self._failure = error
+        self._arrived.set()
 
     async def until_scheduled(self, pods: Collection[str]) -> None:
         """Wait until all these pods have a node."""
@@ -54,9 +57,11 @@ class PodProgress:
 
     async def _until(self, missing: set[str], *, counts_attempts: bool) -> None:
         self._missing, self._counts_attempts = missing, counts_attempts
-        if missing:
+        if missing and self._failure is None:
             self._arrived.clear()
             await self._arrived.wait()
+        if self._failure is not None:
+            raise self._failure
 
     def _arrive(self, pod: str) -> None:
         if pod in self._missing:

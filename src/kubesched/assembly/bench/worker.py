@@ -6,16 +6,23 @@ import asyncio
 import multiprocessing
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Final
 
-from kubesched.assembly.bench.core_target import CoreTarget
+from kubesched.assembly.bench.api_target import ApiTarget, GivenServer
+from kubesched.assembly.bench.core_target import CoreTarget, changeable
+from kubesched.assembly.bench.processes import EmbeddedServer, other_scheduler, our_scheduler
 from kubesched.assembly.bench.results import Result
 from kubesched.assembly.bench.runner import Progress, run_workload
 from kubesched.assembly.bench.stages import StageSampler
+from kubesched.assembly.bench.target import Target
 from kubesched.assembly.bench.workload import Workload
-from kubesched.clock import SystemClock
+from kubesched.clock import Clock, SystemClock
 from kubesched.errors import KubeschedError
 
-CORE = "core"
+CORE: Final = "core"
+EMBEDDED: Final = "embedded"
+CLUSTER: Final = "cluster"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +32,10 @@ class RunOptions:
     mode: str = CORE
     time_limit: float = 300.0
     stages: bool = False
+    kubeconfig: Path | None = None
+    """Of the cluster, in the mode of that name."""
+    scheduler: str = ""
+    """The command line of another scheduler, with {kubeconfig} in it; ours if empty."""
 
 
 def run_apart(workload: Workload, options: RunOptions, progress: Progress) -> Result:
@@ -56,7 +67,7 @@ async def run_here(workload: Workload, options: RunOptions, progress: Progress) 
     """Run a workload in this process's main thread."""
     clock = SystemClock()
     try:
-        target = CoreTarget(workload.feature_gates, clock, config=workload.scheduler_config)
+        target = _target(workload, options, clock)
     except KubeschedError as error:
         return Result(workload=workload.full_name, mode=options.mode, problem=str(error))
     return await run_workload(
@@ -68,3 +79,17 @@ async def run_here(workload: Workload, options: RunOptions, progress: Progress) 
         progress=progress,
         sampler=StageSampler() if options.stages else None,
     )
+
+
+def _target(workload: Workload, options: RunOptions, clock: Clock) -> Target:
+    gates = changeable(workload.feature_gates)
+    if options.mode == CORE:
+        return CoreTarget(gates, clock, config=workload.scheduler_config)
+    server = EmbeddedServer() if options.mode == EMBEDDED else GivenServer(options.kubeconfig or Path())
+
+    def command(kubeconfig: Path) -> list[str]:
+        if options.scheduler:
+            return other_scheduler(options.scheduler, kubeconfig)
+        return our_scheduler(kubeconfig, gates, workload.scheduler_config)
+
+    return ApiTarget(server, command, clock)

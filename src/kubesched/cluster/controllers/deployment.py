@@ -13,7 +13,7 @@ from kubesched.cluster.controllers.deployment_status import NO_DEADLINE, begin_r
 from kubesched.cluster.controllers.pod_making import template_hash
 from kubesched.cluster.controllers.world import World
 from kubesched.cluster.local_events import EventWriter
-from kubesched.cluster.views import WorkloadView, owner_reference
+from kubesched.cluster.views import PodView, WorkloadView, controller_uid, owner_reference
 
 Json = dict[str, Any]
 
@@ -33,7 +33,10 @@ class DeploymentController:
         self._events = EventWriter(world.api, "deployment-controller")
         self._resource = world.deployments.resource
         self._sets = world.replica_sets.resource
+        self._set_by_uid = world.replica_sets.index(lambda item: item.metadata.uid)
+        self._by_uid = world.deployments.index(lambda item: item.metadata.uid)
         world.wake(NAME, world.deployments, world.replica_sets)
+        world.pods.listen(self._pod_changed)
 
     def reconcile(self, namespace: str, name: str) -> None:
         deployment = self._world.deployments.get(name, namespace)
@@ -185,6 +188,15 @@ class DeploymentController:
         deadline = deployment.spec.get("progressDeadlineSeconds", NO_DEADLINE)
         if deadline != NO_DEADLINE and not is_complete(deployment, deployment.status):
             self._world.enqueue(NAME, deployment.metadata, after=deadline + 1.0)
+
+    def _pod_changed(self, old: PodView | None, new: PodView | None) -> None:
+        """A Deployment that recreates waits for the very end of its old pods."""
+        if old is None or new is not None:
+            return
+        for replica_set in self._set_by_uid[controller_uid(old.metadata)]:
+            for deployment in self._by_uid[controller_uid(replica_set.metadata)]:
+                if _recreates(deployment):
+                    self._world.enqueue(NAME, deployment.metadata)
 
 
 def _strategy(deployment: WorkloadView) -> Json:
