@@ -15,11 +15,13 @@ from typing import Final
 import numpy as np
 
 from kubesched.columns import ABSENT, Booleans, Cluster, NodeView, PodInfo, PodTemplate, WhatIf
-from kubesched.engine.fit import Fit, PluginVerdict, Ranking
+from kubesched.engine.fit import Fit
 from kubesched.engine.kept import Kept
 from kubesched.engine.kept_scores import Scores
 from kubesched.engine.lineup import Lineup, ask_filter
+from kubesched.engine.ranking import Ranking
 from kubesched.engine.relatives import Relatives
+from kubesched.engine.row_statuses import PluginVerdict
 from kubesched.framework import CycleState, FilterPlugin, Nominator, Stopwatch
 from kubesched.framework.stopwatch import ATTEMPTS_PER_SAMPLE
 
