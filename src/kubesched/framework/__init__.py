@@ -1,4 +1,15 @@
-"""The contract that plugins are written against."""
+"""The contract that plugins are written against: extension points, answers, events, and what a plugin may ask.
+
+    Plugin, FilterPlugin, ...   the extension points, with what each may rely on and must promise
+    Status, Verdict, Diagnosis  answers: about a pod, about many nodes at once, and all of them together
+    CycleState                  what plugins remember within one attempt
+    ClusterEvent, EventHint     what may make a rejected pod schedulable
+    Handle, ObjectStores        what a plugin may ask of the scheduler, and what the informers know
+    ...Observer, Stopwatch      seams that metrics hang on
+
+Contracts and values only: whoever fulfils or calls them lives above (`runtime`, `engine`, `state`, `plugins`). What is
+public for plugin authors is exported here, together with the views and templates of `columns` that they read.
+"""
 
 from kubesched.columns import Cluster, NodeView, PodInfo, PodTemplate, WhatIf
 from kubesched.framework.cycle_state import CycleState
