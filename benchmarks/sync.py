@@ -9,6 +9,7 @@ would have stored them, and measures from the scheduler's first request to the m
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import tempfile
 import uuid
@@ -66,13 +67,20 @@ def measure(control_plane: RealControlPlane, pods: int, flags: list[str]) -> Non
         eventually(lambda: SYNCED in scheduler.log, "the scheduler is synced", 120)
         seconds = (_logged_at(scheduler.log, SYNCED) - _logged_at(scheduler.log, STARTED)).total_seconds()
         memory = dict(re.findall(r"(Vm\w+):\s+(\d+) kB", Path(f"/proc/{scheduler.pid}/status").read_text()))
-        cpu = Path(f"/proc/{scheduler.pid}/stat").read_text().rpartition(")")[2].split()
         print(f"synced in {seconds:.2f} s ({seconds / pods * 1e6:.0f} µs per pod)")
-        print(f"CPU since start: {(int(cpu[11]) + int(cpu[12])) / 100:.2f} s")
+        loop = _cpu_seconds(Path(f"/proc/{scheduler.pid}/task/{scheduler.pid}/stat"))
+        print(f"CPU of the loop's thread, its start included: {loop:.2f} s")
+        print(f"CPU of all threads: {_cpu_seconds(Path(f'/proc/{scheduler.pid}/stat')):.2f} s")
         for name in ("VmRSS", "VmHWM"):
             print(f"{name}: {int(memory[name]) // 1024} MiB")
     finally:
         scheduler.stop()
+
+
+def _cpu_seconds(stat: Path) -> float:
+    """User and system time of a process or thread (proc(5))."""
+    fields = stat.read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _logged_at(log: str, message: str) -> datetime:

@@ -186,7 +186,8 @@ class LongNames(ScorePlugin):
         return len(node.name) + len(node.pods)
 
 
-PROFILE = default_config(FeatureGates()).profiles[0]
+GATES = FeatureGates()
+PROFILE = default_config(GATES).profiles[0]
 
 
 def in_tree(handle: FakeHandle) -> Lineup:
@@ -253,7 +254,7 @@ class Side:
 
     def __init__(self, lineup: Callable[[FakeHandle], Lineup]) -> None:
         self.nominator = PodNominator()
-        self.handle = FakeHandle()
+        self.handle = FakeHandle(gates=GATES)
         self.cluster = self.handle.cluster
         self.lineup = lineup(self.handle)
         self.evaluator = Evaluator(self.lineup, self.cluster, self.nominator, Random(7))
@@ -295,15 +296,14 @@ class Side:
         statuses: dict[str, Status] = {}
         for k in looked_at:
             claims = [p for p in self.nominator.on_node(nodes.name(k)) if p.priority >= info.priority]
+            worlds = [(k, verdicts)]
             if claims:
                 supposed = self.cluster.view(np.array([k])).supposing(WhatIf.added((0, p) for p in claims))
-                asked = [(p.name, p.filter_nodes(state, info.template, supposed).status(0, p.name)) for p in filters]
-            else:
-                asked = []
-            asked += [(name, verdict.status(k, name)) for name, verdict in verdicts]
-            rejections = [status for _, status in asked if not status.is_success]
-            if rejections:
-                statuses[nodes.name(k)] = rejections[0]
+                worlds.insert(0, (0, [(p.name, p.filter_nodes(state, info.template, supposed)) for p in filters]))
+            said = ((name, verdict, at) for at, world in worlds for name, verdict in world if verdict.bits[at])
+            if (first := next(said, None)) is not None:
+                name, verdict, at = first
+                statuses[nodes.name(k)] = verdict.status(at, name)
         feasible = np.array([k for k in looked_at if nodes.name(k) not in statuses], dtype=np.intp)
         seen: dict[str, Any] = {
             "pre_filter": pre_filtered,
@@ -579,8 +579,8 @@ def bounded(machine: type[RuleBasedStateMachine], examples: int) -> Any:
     return case
 
 
-TestInTree = bounded(IncrementalEvaluation, 35)
-TestOutOfTree = bounded(OutOfTree, 10)
-TestKeptOnly = bounded(KeptOnly, 15)
+TestInTree = bounded(IncrementalEvaluation, 30)
+TestOutOfTree = bounded(OutOfTree, 8)
+TestKeptOnly = bounded(KeptOnly, 10)
 TestNothingKept = bounded(NothingKept, 5)
 TestNoFilters = bounded(NoFilters, 5)

@@ -114,7 +114,7 @@ class Watches:
     """The informers of all kinds. `has_synced` once the event handlers know all that was there at the start."""
 
     def __init__(self, rest: RestClient, clock: Clock, random: Random) -> None:
-        self._factory = InformerFactory(rest, clock, random)
+        self._factory = InformerFactory(rest, clock, random, first_list_in_pages=True)
         self._clock = clock
         self.has_synced = False
 

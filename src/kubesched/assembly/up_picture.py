@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import count
@@ -10,7 +11,7 @@ from typing import Final
 
 from kubesched.assembly.build import Assembled
 from kubesched.clock import Clock
-from kubesched.columns.node_table import NodeTable
+from kubesched.columns.node_table import STANDARD, NodeTable
 from kubesched.framework import QueuedPod
 from kubesched.objects import Event, Node, Pod
 from kubesched.state.queue.observer import SubQueue
@@ -95,8 +96,9 @@ class LastEvents:
     def since(self, number: int) -> list[EventLine]:
         return [line for line in self._lines if line.number > number]
 
-    def last(self, most: int) -> list[EventLine]:
-        return list(self._lines)[-most:]
+    def last(self, most: int, without: Container[str] = ()) -> list[EventLine]:
+        """The last ones, oldest first, leaving out those with certain reasons."""
+        return [line for line in self._lines if line.reason not in without][-most:]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,6 +112,8 @@ class NodeLine:
     memory: float
     pods: int
     pod_limit: int
+    devices: str = ""
+    """What it offers besides CPU, memory and disk: `nvidia.com/gpu 3/4`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,7 +198,14 @@ def _node_line(table: NodeTable, row: int, node: Node) -> NodeLine:
         memory=_part(table, 1, row),
         pods=table.pod_count.item(row),
         pod_limit=table.allowed_pods.item(row),
+        devices=" ".join(_devices(table, row)),
     )
+
+
+def _devices(table: NodeTable, row: int) -> Iterator[str]:
+    for number, (offered, requested) in enumerate(zip(table.allocatable, table.requested, strict=True)):
+        if number >= len(STANDARD) and offered.item(row):
+            yield f"{table.resources.values[number]} {requested.item(row)}/{offered.item(row)}"
 
 
 def _part(table: NodeTable, resource: int, row: int) -> float:

@@ -17,6 +17,8 @@ from kubesched.assembly.up import Up
 from kubesched.assembly.up_picture import EventLine, NodeLine, Picture
 
 REFRESH_SECONDS: Final = 0.5
+ROUTINE: Final = {"Pulling", "Pulled", "Created"}
+"""Reasons that every start of a pod gives: `kubectl events` has them."""
 LINES_PER_SECOND: Final = 20
 BAR: Final = 16
 OTHER_LINES: Final = 13  # header, frames, hints
@@ -56,12 +58,13 @@ async def show_lines(up: Up, headline: Headline) -> None:
         print(f"Demo {headline.demo}: {headline.explanation}", flush=True)
     seen, last = 0, ""
     while True:
-        lines = up.observatory.events.since(seen)
+        news = up.observatory.events.since(seen)
+        lines = [line for line in news if line.reason not in ROUTINE]
         for line in lines[:LINES_PER_SECOND]:
             print(f"{_time(line.at)} {line.kind} {line.name}: {line.reason}: {line.note}", flush=True)
         if len(lines) > LINES_PER_SECOND:
             print(f"… and {len(lines) - LINES_PER_SECOND} events more", flush=True)
-        seen = lines[-1].number if lines else seen
+        seen = news[-1].number if news else seen
         summary = _summary(up.observatory.picture())
         if summary != last:
             print(summary, flush=True)
@@ -83,7 +86,7 @@ def _screen(up: Up, headline: Headline, height: int) -> RenderableType:
     picture = observatory.picture()
     room = max(4, height - OTHER_LINES - (2 if headline.demo else 0))
     node_rows = min(picture.nodes, max(3, room - FEWEST_EVENTS))
-    events = observatory.events.last(max(FEWEST_EVENTS, room - node_rows))
+    events = observatory.events.last(max(FEWEST_EVENTS, room - node_rows), without=ROUTINE)
     parts: list[RenderableType] = [_header(up, picture)]
     if headline.demo:
         parts.append(Text.assemble((f"{headline.demo}: ", "bold cyan"), headline.explanation))
@@ -128,7 +131,9 @@ def _nodes(lines: list[NodeLine], total: int) -> RenderableType:
             _bar(line.cpu),
             _bar(line.memory),
             f"{line.pods}/{line.pod_limit}",
-            Text(line.state, style="red" if "NotReady" in line.state else "yellow"),
+            Text.assemble(
+                (line.state, "red" if "NotReady" in line.state else "yellow"), " " if line.state else "", line.devices
+            ),
         )
     if total > len(lines):
         table.add_row(f"… and {total - len(lines):,} more", style="dim")

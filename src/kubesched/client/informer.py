@@ -59,8 +59,9 @@ class Index(Generic[T]):
 class Informer(Generic[T]):
     """The store of one kind by `namespace/name`. Reading it never waits; before `has_synced` it is incomplete."""
 
-    def __init__(self, struct: type[T]) -> None:
+    def __init__(self, struct: type[T], *, first_list_in_pages: bool = False) -> None:
         self.struct = struct
+        self._first_list_in_pages = first_list_in_pages
         self._objects: dict[str, T] = {}
         self._handlers: list[Handler[T]] = []
         self._indexes: list[Index[T]] = []
@@ -104,7 +105,8 @@ class Informer(Generic[T]):
 
     async def run(self, rest: RestClient, clock: Clock, rng: random.Random, **selection: str) -> None:
         """Follow the server until cancelled. Selection: `namespace`, `field_selector`, `label_selector`."""
-        self._reflector = Reflector(rest, self.struct, self, clock, rng, **selection)
+        pages = self._first_list_in_pages
+        self._reflector = Reflector(rest, self.struct, self, clock, rng, first_list_in_pages=pages, **selection)
         await self._reflector.run()
 
     async def replace(self, objects: dict[str, T], unreadable: set[str]) -> None:
@@ -153,10 +155,13 @@ class Informer(Generic[T]):
 class InformerFactory:
     """One informer per kind, started and stopped together."""
 
-    def __init__(self, rest: RestClient, clock: Clock, rng: random.Random) -> None:
+    def __init__(
+        self, rest: RestClient, clock: Clock, rng: random.Random, *, first_list_in_pages: bool = False
+    ) -> None:
         self._rest = rest
         self._clock = clock
         self._rng = rng
+        self._first_list_in_pages = first_list_in_pages
         self._informers: dict[type, Informer[Any]] = {}
         self._selections: dict[type, dict[str, str]] = {}
         self._tasks: dict[type, asyncio.Task[None]] = {}
@@ -164,7 +169,7 @@ class InformerFactory:
     def informer(self, struct: type[T], **selection: str) -> Informer[T]:
         """The kind's informer. The first call decides on `namespace`, `field_selector`, `label_selector`."""
         if struct not in self._informers:
-            self._informers[struct] = Informer(struct)
+            self._informers[struct] = Informer(struct, first_list_in_pages=self._first_list_in_pages)
             self._selections[struct] = selection
         return cast(Informer[T], self._informers[struct])
 

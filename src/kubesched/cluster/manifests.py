@@ -29,7 +29,7 @@ def read_manifests(path: Path) -> list[tuple[str, Json]]:
         except UnicodeDecodeError as error:
             raise ConfigurationError([f"cannot read {file}: not a text file"]) from error
         except InvalidObjectError as error:
-            raise ConfigurationError([str(error)]) from error
+            raise ConfigurationError([" ".join(str(error).split())]) from error
     return found
 
 

@@ -27,6 +27,7 @@ class Kept:
     """
 
     def __init__(self, template: PodTemplate, lineup: Lineup, cluster: Cluster, relatives: Relatives) -> None:
+        self.template = template
         self._cluster = cluster
         self._relatives = relatives
         self.aspects = {
@@ -52,13 +53,17 @@ class Kept:
             self.scores.invalidate(stale)
         return state
 
+    def drop(self) -> None:
+        """Forget every answer: nobody inherits one, and all plugins are asked about all rows again."""
+        self.filters.drop()
+        self.scores.drop()
+
     def refresh(self, state: CycleState, pod: PodInfo) -> None:
         """Ask again where something has changed; only after a PreFilter that did not reject the pod."""
         changes = self._tracker.changes()
         filters, scores = self.filters, self.scores
         if changes.everything:
-            filters.drop()
-            scores.drop()
+            self.drop()
             rows: list[int] = []
         else:
             rows = self._without_remembered(changes.pods)

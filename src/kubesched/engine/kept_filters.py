@@ -43,6 +43,7 @@ class KeptFilters:
         self.fits: Booleans = np.zeros(0, dtype=np.bool_)
         """Per row: it has a node, and no kept filter rejects the pod there."""
         self._fits_but_for_sums = self.fits
+        self._fits_are_old = True  # a column that counts in them is gone
         self._completed: PreFiltered | None = None
         self._cycle_filters: list[FilterPlugin] = []
         self.by_sums: list[FilterColumn] = []
@@ -65,7 +66,7 @@ class KeptFilters:
         self._completed = None
         for name in stale:
             self._answers.pop(name, None)
-            self.columns.pop(name, None)
+            self._forget(name)
         self._pre_filtered = None
         self._all_lasting = self._pre_filters_last()
         return CycleState(pod, self._lasting_state), frozenset(stale)
@@ -86,7 +87,7 @@ class KeptFilters:
     def drop(self) -> None:
         """Everything may have changed."""
         self.columns.clear()
-        self.fits = np.zeros(0, dtype=np.bool_)
+        self._fits_are_old = True
         self._completed = None
 
     def has_basis_of(self, other: KeptFilters, name: str) -> bool:
@@ -98,13 +99,12 @@ class KeptFilters:
         if self._completed is self._pre_filtered and self._completed is not None:
             return False
         skipped, columns = state.skipped_filters, self.columns
-        anew = len(self.fits) != self._cluster.nodes.capacity
         for plugin in self._lineup.filters:
             name, reach = plugin.name, self._reach[plugin.name]
             if name in skipped or reach is Reach.CYCLE:
-                anew |= columns.pop(name, None) is not None
+                self._forget(name)
             elif name not in columns:
-                anew = True
+                self._fits_are_old = True
                 inherited = inherit(name)
                 if inherited is not None:
                     columns[name] = inherited.column
@@ -118,10 +118,11 @@ class KeptFilters:
             for plugin in self._lineup.filters
             if self._reach[plugin.name] is Reach.CYCLE and plugin.name not in skipped
         ]
-        if anew:
-            self._make_fits()
         self._completed = self._pre_filtered
-        return anew
+        if not self._fits_are_old:
+            return False
+        self._make_fits()
+        return True
 
     def ask(self, column: FilterColumn, state: CycleState, pod: PodInfo, nodes: NodeView) -> None:
         """Ask one plugin about some rows."""
@@ -129,7 +130,7 @@ class KeptFilters:
         verdict = ask_filter(column.plugin, state, pod, nodes)
         if not column.merge(nodes.rows, verdict):
             # Too many different reasons: `complete` asks about all rows.
-            del self.columns[column.plugin.name]
+            self._forget(column.plugin.name)
             self._completed = None
 
     def _ask_all(self, column: FilterColumn, state: CycleState, pod: PodInfo) -> None:
@@ -143,7 +144,7 @@ class KeptFilters:
             verdict = verdict.at(alike.kind)
         if not column.merge(slice(0, len(table)), verdict):
             # A plugin with so many things to say is asked in every cycle.
-            del self.columns[column.plugin.name]
+            self._forget(column.plugin.name)
             self._reach[column.plugin.name] = Reach.CYCLE
             self._all_lasting = self._pre_filters_last()
 
@@ -178,6 +179,10 @@ class KeptFilters:
     def _pre_filters_last(self) -> bool:
         return all(self._reach[plugin.name] is not Reach.CYCLE for plugin in self._lineup.pre_filters)
 
+    def _forget(self, name: str) -> None:
+        if self.columns.pop(name, None) is not None:
+            self._fits_are_old = True
+
     def _make_fits(self) -> None:
         self.by_sums = [column for column in self.columns.values() if column.reach is Reach.SUMS]
         self.has_row_columns = any(column.reach is Reach.ROW for column in self.columns.values())
@@ -189,3 +194,4 @@ class KeptFilters:
         for column in self.by_sums:
             self.fits &= column.bits == 0
         self.feasible = int(np.count_nonzero(self.fits))
+        self._fits_are_old = False

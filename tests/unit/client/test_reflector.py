@@ -106,6 +106,23 @@ async def test_a_paged_list_takes_all_pages() -> None:
         assert [call.query.partition("continue=")[2] for call in scene.server.calls[1:4]] == ["", "500", "1000"]
 
 
+async def test_a_first_list_in_pages_is_followed_by_streamed_ones() -> None:
+    """Pages for the start; a relist, which comes when the server is in trouble, is a stream."""
+    scene = Scene()
+    scene.informer = Informer(Pod, first_list_in_pages=True)
+    scene.pod("a")
+    async with scene.running():
+        assert scene.informer.has_synced
+        assert not any("sendInitialEvents" in call.query for call in scene.server.calls)
+        scene.server.failures = [failure(410, "Expired", "too old")]
+        scene.server.break_watches()
+        await scene.wait(60)
+        scene.pod("b")
+        await scene.wait()
+        assert scene.names() == ["a", "b"]
+        assert any("sendInitialEvents" in call.query for call in scene.server.calls)
+
+
 @both_ways
 async def test_a_large_list_lets_others_run(streams_lists: bool) -> None:
     """Between batches the loop gets a turn: others advance while a large list is taken in."""

@@ -79,6 +79,9 @@ class Moody(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
     def basis(self, pod: PodTemplate) -> Any:
         return self._answer("basis", 1)
 
+    def aspect(self, pod: PodTemplate) -> Any:
+        return self._answer("aspect", None)
+
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Any:
         return self._answer("PreFilter", SUCCESS)
 
@@ -101,7 +104,7 @@ class Bench:
     ) -> None:
         self.cluster = Cluster()
         self.nominator = PodNominator()
-        plugins = [*filters, *(plugin for plugin in scores if plugin not in filters)]
+        plugins: list[Any] = list(dict.fromkeys((*filters, *scores)))
         lineup = Lineup(
             pre_filters=[plugin for plugin in plugins if isinstance(plugin, PreFilterPlugin)],
             filters=filters,
@@ -260,6 +263,21 @@ def test_a_filter_that_fails_on_changed_rows_is_asked_about_them_again() -> None
         bench.evaluator.filter(bench.info())
     moody.answers = {}
     assert bench.evaluator.filter(bench.info()).names() == ["a", "b"]
+
+
+def test_nobody_inherits_from_a_template_whose_evaluation_failed() -> None:
+    """Even if something still holds its answers (an error's traceback, say)."""
+    moody = Moody()
+    moody.answers["aspect"] = "all pods are alike"
+    bench = Bench(moody)
+    assert bench.evaluator.filter(bench.info()).count == 3
+    bench.cluster.set_node(make_node("b", labels={"changed": "yes"}))
+    moody.answers["Filter"] = ValueError("boom")
+    with pytest.raises(PluginError) as held:
+        bench.evaluator.filter(bench.info())
+    assert held.value.plugin == "Moody"
+    moody.answers["Filter"] = Verdict(np.array([0, 1, 0]), (Reason.unschedulable("no"),))
+    assert bench.evaluator.filter(bench.info(labels={"other": "template"})).names() == ["a", "c"]
 
 
 @pytest.mark.parametrize(

@@ -98,7 +98,7 @@ def test_nobody_is_asked_after_a_hopeless_rejection() -> None:
 def test_answers_that_are_known_are_not_asked_for() -> None:
     """They count as if they had been given now."""
     plugins = named(SUCCESS, SUCCESS)
-    assert run(plugins, {"A": only("n1")}).node_names == {"n1"}
+    assert run(plugins, {"A": only("n1")}).node_names == frozenset(["n1"])
     assert [plugin.asked for plugin in plugins] == [0, 1]
 
 

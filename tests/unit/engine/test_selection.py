@@ -19,10 +19,10 @@ class Fixed(Random):
     def __init__(self, drawn: int) -> None:
         super().__init__()
         self.drawn = drawn
-        self.choices = 0
+        self.out_of = 0
 
     def randrange(self, start: int, stop: int | None = None, step: int = 1) -> int:
-        self.choices = start
+        self.out_of = start
         return self.drawn
 
 
@@ -30,7 +30,7 @@ def chosen_rows(maxima: BlockMaxima) -> Counter[int]:
     """Every row that a draw can give, each as often as there are draws that give it."""
     first = Fixed(0)
     maxima.best(first)
-    return Counter(maxima.best(Fixed(drawn)) for drawn in range(first.choices))
+    return Counter(maxima.best(Fixed(drawn)) for drawn in range(first.out_of))
 
 
 def tied_rows(totals: list[int]) -> list[int]:

@@ -53,7 +53,7 @@ class Attempt:
         self.clock = VirtualClock()
         self.failures = Failures()
         self.pod = make_pod("p", claims=claims)
-        self.handle = FakeHandle(clock=self.clock, api=AnsweringApi()).load(
+        self.handle = FakeHandle(clock=self.clock, api=AnsweringApi(), volume_observer=self.failures).load(
             make_node("n"),
             STATIC,
             DYNAMIC,
@@ -62,7 +62,7 @@ class Attempt:
             versioned(make_pvc("d", storage_class="dyn")),
             self.pod,
         )
-        self.plugin = VolumeBinding(VolumeBindingArgs(bind_timeout_seconds=60), self.handle, self.failures)
+        self.plugin = VolumeBinding(VolumeBindingArgs(bind_timeout_seconds=60), self.handle)
         self.info = self.handle.cluster.templates.info(self.pod)
         self.state = CycleState(self.info)
         assert self.plugin.pre_filter(self.state, self.info, self.handle.cluster.view()).is_success

@@ -30,7 +30,8 @@ from kubesched.telemetry.logging import log
 Json = dict[str, Any]
 
 TICK: Final = 0.1
-STEPS_BETWEEN_TURNS: Final = 20
+STEPS_BETWEEN_TURNS: Final = 150
+"""Some 15 ms of work: then others (requests, controllers) get the loop."""
 LONGEST_RESTART: Final = 300.0
 GIGABYTE: Final = 1e9
 TERMINATED: Final = 143  # what a shell reports of a process that SIGTERM ended

@@ -1,0 +1,131 @@
+"""Views of the cluster, with pods added and removed in thought."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from kubesched.columns import ABSENT, Cluster, Journal, LabelColumn, WhatIf
+from kubesched.framework.node_info import node_info_at
+from kubesched.testing import make_node, make_pod
+from kubesched.testing.builders import ZONE_LABEL
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    """Nodes a (zone x, a web of 1 CPU), b (zone x, a web that is being deleted), c (no zone, a db of 2 CPU)."""
+    made = Cluster()
+    for name, zone in (("a", "x"), ("b", "x"), ("c", "")):
+        made.set_node(make_node(name, cpu="4", zone=zone))
+    for pod in (
+        make_pod("w1", cpu="1", labels={"app": "web"}, node="a"),
+        make_pod("w2", cpu="1", labels={"app": "web"}, node="b", deleting=True),
+        make_pod("db", cpu="2", labels={"app": "db"}, node="c"),
+    ):
+        made.place(made.templates.info(pod), pod.spec.node_name)
+    return made
+
+
+def test_a_view_reads_its_rows(cluster: Cluster) -> None:
+    """In the order that it was made with."""
+    some = cluster.view(np.array([2, 0]))
+    assert [some.name(k) for k in range(len(some))] == ["c", "a"]
+    assert some.requested("cpu").tolist() == [2000, 1000]
+    assert some.position_of("a") == 1
+    assert some.position_of("b") is None
+    assert some.at(np.array([1])).name(0) == "a"
+    assert cluster.view().position_of("nowhere") is None
+
+
+def test_each_row_is_a_world_of_its_own(cluster: Cluster) -> None:
+    """What is added on one row is not seen from another, not even in its zone."""
+    web = cluster.templates.info(make_pod("new", cpu="3", labels={"app": "web"}))
+    nodes = cluster.view()
+    count = nodes.count("webs", lambda pod: int(pod.labels.get("app") == "web"))
+    supposed = nodes.supposing(WhatIf.added([(0, web), (2, web)]))
+    assert supposed.requested("cpu").tolist() == [4000, 1000, 5000]
+    assert supposed.pod_count.tolist() == [2, 1, 2]
+    assert supposed.pods_on_node(count).tolist() == [2, 1, 1]
+    assert supposed.pods_in_domain(count, ZONE_LABEL).tolist() == [3, 2, 0]
+    assert nodes.pods_in_domain(count, ZONE_LABEL).tolist() == [2, 2, 0]
+
+
+def test_pods_removed_in_thought_and_others_added(cluster: Cluster) -> None:
+    """Both at once; pods that are being deleted count as a count says."""
+    nodes = cluster.view(np.array([1, 0]))
+    rows = np.array(
+        [cluster.pods.row_of(make_pod("w2").metadata.uid), cluster.pods.row_of(make_pod("w1").metadata.uid)]
+    )
+    web = cluster.templates.info(make_pod("new", labels={"app": "web"}))
+    what_if = WhatIf.removed(cluster.pods, rows, np.array([0, 1])) | WhatIf.added([(1, web)])
+    supposed = nodes.supposing(what_if)
+    assert supposed.requested("cpu").tolist() == [0, 0]
+    assert supposed.pod_count.tolist() == [0, 1]
+    living = nodes.count("living", lambda pod: int(pod.labels.get("app") == "web"), counts_terminating=False)
+    assert nodes.pods_on_node(living).tolist() == [0, 1]
+    assert supposed.pods_on_node(living).tolist() == [0, 1]
+    assert [info.pod.metadata.name for info in node_info_at(supposed, 1).pod_infos] == ["new"]
+    assert node_info_at(supposed, 0).requested == {}
+
+
+def test_a_node_that_is_gone_keeps_its_pods_until_they_go(cluster: Cluster) -> None:
+    """Without labels it is in no domain; its row is used again afterwards."""
+    row = cluster.nodes.row_of["a"]
+    count = cluster.view().count("webs", lambda pod: int(pod.labels.get("app") == "web"))
+    cluster.remove_node("a")
+    assert cluster.view().position_of("a") is None
+    assert cluster.view().pods_in_domain(count, ZONE_LABEL).tolist() == [0, 1, 0]
+    cluster.displace(make_pod("w1").metadata.uid)
+    assert "a" not in cluster.nodes.row_of
+    cluster.set_node(make_node("new", cpu="2"))
+    assert cluster.nodes.row_of["new"] == row
+    assert cluster.view().allocatable("cpu")[row] == 2000
+    assert cluster.view().requested("cpu")[row] == 0
+
+
+def test_the_first_pod_of_a_node_may_come_before_the_node() -> None:
+    """It counts as soon as the node is there."""
+    cluster = Cluster()
+    cluster.place(cluster.templates.info(make_pod("w", cpu="1", node="late")), "late")
+    assert cluster.nodes.node_count == 0
+    cluster.set_node(make_node("late"))
+    assert cluster.view().requested("cpu").tolist() == [1000]
+
+
+@pytest.mark.parametrize(
+    ("limit", "read_at", "found"),
+    [
+        pytest.param(10, 0, [0, 1, 2, 3, 4, 5], id="from the beginning"),
+        pytest.param(10, 4, [4, 5], id="from where one was"),
+        pytest.param(10, 6, [], id="nothing new"),
+        pytest.param(4, 0, None, id="too long ago"),
+        pytest.param(4, 5, [5], id="recent enough"),
+    ],
+)
+def test_a_journal_forgets_what_is_old(limit: int, read_at: int, found: list[int] | None) -> None:
+    """And says so, instead of leaving something out."""
+    journal: Journal[int] = Journal(limit)
+    for row in range(6):
+        journal.append(row)
+    assert journal.position == 6
+    assert journal.since(read_at) == found
+
+
+def test_a_label_column() -> None:
+    """Values have small numbers; integers are read as Go reads them."""
+    column = LabelColumn("size", 4)
+    for row, value in enumerate(("7", "-3", "7", "1.5")):
+        column.set(row, value)
+    rows = slice(0, 4)
+    assert column.ids.tolist() == [0, 1, 0, 2]
+    assert column.is_in(["7", "1.5", "never seen"], rows).tolist() == [True, False, True, True]
+    column.set(2, None)
+    assert column.ids[2] == ABSENT
+    assert column.is_in(["7", "-3"], rows).tolist() == [True, True, False, False]
+    assert column.present(rows).tolist() == [True, True, False, True]
+    numbers, is_number = column.integers()
+    assert numbers[:2].tolist() == [7, -3]
+    assert is_number.tolist() == [True, True, False]
+    before = column.domains.tolist()
+    column.grow(8)
+    assert column.domains.tolist() == [*before, *[ABSENT] * 4]
