@@ -63,6 +63,11 @@ class Collector:
         current.durations = {labels: sorted(seconds) for labels, seconds in self._target.durations().items()}
         self.collected.append(current)
 
+    def stop_early(self) -> None:
+        """The workload did not end: its figures so far, if any are being collected."""
+        if self._current is not None:
+            self.stop()
+
     def _counts(self, pod: str) -> bool:
         namespace = pod.partition("/")[0]
         return namespace in self._namespaces and self._labels.items() <= self.labels_of(pod).items()

@@ -43,6 +43,7 @@ async def run_workload(
     except TimeoutError:
         missing = target.pods.waiting_for()
         problem = f"not finished after {time_limit:.0f} s{f': {missing}' if missing else ''}"
+        collector.stop_early()
     except KubeschedError as error:
         problem = str(error)
     finally:

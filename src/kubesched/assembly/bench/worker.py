@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import multiprocessing
+import os
 import shlex
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
@@ -69,6 +70,8 @@ def _work(workload: Workload, options: RunOptions, connection: Connection) -> No
 
     result = asyncio.run(run_here(workload, options, progress))
     connection.send(replace(result, scheduler=options.scheduler_name))
+    connection.close()
+    os._exit(0)  # the HTTP library's threads may still run, which the interpreter's own way out does not survive
 
 
 async def run_here(workload: Workload, options: RunOptions, progress: Progress) -> Result:
