@@ -46,7 +46,7 @@ async def show_live(up: Up, headline: Headline) -> None:
     console = Console()
     with Live(console=console, auto_refresh=False, screen=False, vertical_overflow="crop") as live:
         while True:
-            live.update(_screen(up, headline, console.size.height), refresh=True)
+            live.update(screen(up, headline, console.size.height), refresh=True)
             await up.clock.sleep(REFRESH_SECONDS)
 
 
@@ -65,14 +65,15 @@ async def show_lines(up: Up, headline: Headline) -> None:
         if len(lines) > LINES_PER_SECOND:
             print(f"… and {len(lines) - LINES_PER_SECOND} events more", flush=True)
         seen = news[-1].number if news else seen
-        summary = _summary(up.observatory.picture())
-        if summary != last:
-            print(summary, flush=True)
-            last = summary
+        now = summary(up.observatory.picture())
+        if now != last:
+            print(now, flush=True)
+            last = now
         await up.clock.sleep(1.0)
 
 
-def _summary(picture: Picture) -> str:
+def summary(picture: Picture) -> str:
+    """The cluster in a line."""
     return (
         f"nodes {picture.ready_nodes}/{picture.nodes} ready · pods {picture.running} running, "
         f"{picture.starting} starting, {picture.waiting} waiting, {picture.unschedulable} unschedulable"
@@ -81,7 +82,8 @@ def _summary(picture: Picture) -> str:
     )
 
 
-def _screen(up: Up, headline: Headline, height: int) -> RenderableType:
+def screen(up: Up, headline: Headline, height: int) -> RenderableType:
+    """One picture, for a terminal of that height."""
     observatory = up.observatory
     picture = observatory.picture()
     room = max(4, height - OTHER_LINES - (2 if headline.demo else 0))

@@ -1,0 +1,98 @@
+"""How `kubesched up` looks."""
+
+from __future__ import annotations
+
+import io
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import cast
+
+import pytest
+from rich.console import Console
+
+from kubesched.assembly.up import Up
+from kubesched.assembly.up_picture import EventLine, NodeLine, Observatory, Picture
+from kubesched.cli.up_view import Headline, screen, summary
+from kubesched.clock import VirtualClock
+
+PICTURE = Picture(
+    nodes=2,
+    ready_nodes=1,
+    waiting=3,
+    unschedulable=1,
+    gated=0,
+    starting=2,
+    running=40,
+    ending=1,
+    scheduled=1234,
+    rejected=5,
+    decisions_per_second=99.6,
+)
+
+
+class FixedEvents:
+    def last(self, most: int, without: object = ()) -> list[EventLine]:
+        at = datetime(2026, 1, 1, tzinfo=UTC)
+        return [
+            EventLine(number=1, at=at, kind="Pod", name="web-1", reason="Scheduled", note="to n1", is_warning=False),
+            EventLine(number=2, at=None, kind="Pod", name="[x]", reason="Failed", note="no [room]", is_warning=True),
+        ][:most]
+
+
+class FixedObservatory:
+    events = FixedEvents()
+
+    def __init__(self, nodes: int) -> None:
+        self._nodes = nodes
+
+    def picture(self) -> Picture:
+        return Picture(**{name: getattr(PICTURE, name) for name in PICTURE.__slots__} | {"nodes": self._nodes})
+
+    def node_lines(self, most: int) -> list[NodeLine]:
+        line = NodeLine(name="n1", zone="zone-a", state="NotReady", cpu=0.5, memory=1.2, pods=3, pod_limit=110)
+        return [line][:most]
+
+    def filling(self) -> list[int]:
+        return [900, 100, *[0] * 8]
+
+
+def drawn(nodes: int, headline: Headline) -> str:
+    observatory = cast(Observatory, FixedObservatory(nodes))
+    up = Up(address="https://127.0.0.1:8001", kubeconfig=Path("k"), observatory=observatory, clock=VirtualClock())
+    console = Console(width=150, file=io.StringIO())
+    console.print(screen(up, headline, 40))
+    return cast(io.StringIO, console.file).getvalue()
+
+
+@pytest.mark.parametrize(
+    "expected",
+    [
+        "https://127.0.0.1:8001",
+        "1 of 2 ready",
+        "40 running",
+        "1,234 pods placed",
+        "100 decisions/s",
+        "web: a shop",
+        "NotReady",
+        "50%",
+        "pod/web-1",
+        "pod/[x]",
+        "no [room]",
+        "export KUBECONFIG=k",
+    ],
+)
+def test_the_view_shows(expected: str) -> None:
+    """Counts, nodes, events (their text as it is, no markup), and how to reach the cluster."""
+    assert expected in drawn(2, Headline(demo="web", explanation="a shop"))
+
+
+def test_many_nodes_are_shown_as_a_distribution() -> None:
+    """A thousand lines would not fit."""
+    text = drawn(1000, Headline())
+    assert "cpu requested" in text
+    assert "900" in text
+
+
+def test_the_line_for_logs_says_the_same() -> None:
+    """One line with everything that is not zero."""
+    assert summary(PICTURE) == ("nodes 1/2 ready · pods 40 running, 2 starting, 3 waiting, 1 unschedulable, 1 ending")
