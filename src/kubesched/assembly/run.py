@@ -27,6 +27,7 @@ from prometheus_client import CollectorRegistry
 from kubesched.assembly.build import Outside, build_scheduler
 from kubesched.assembly.observers import (
     AttemptMetrics,
+    DeviceMetrics,
     PluginMetrics,
     PodGroupMetrics,
     PreemptionMetrics,
@@ -144,6 +145,7 @@ class SchedulerProcess:
                 preemption=PreemptionMetrics(metrics),
                 pod_groups=PodGroupMetrics(metrics),
                 volumes=VolumeMetrics(metrics),
+                devices=DeviceMetrics(metrics),
                 max_unschedulable=settings.max_unschedulable.total_seconds(),
             ),
         )

@@ -26,6 +26,7 @@ from kubesched.scheduling.observer import AttemptObserver
 from kubesched.telemetry.metrics import SchedulerMetrics
 
 UNLIMITED: Final = -1.0
+MOST_REQUESTS: Final = 80  # of which some twenty are watches: the embedded API server speaks HTTP/1.1
 BINDING_GRACE: Final = 2.0
 EVENT_GRACE: Final = 1.0
 
@@ -51,6 +52,7 @@ class UpScheduler:
         requests = RequestMetrics(self._metrics.rest_client)
         config, plugins = load_plugins(leave_to_extenders(config), plugin_folder)
         connection = choose_connection(str(kubeconfig), clock, observer=requests)
+        connection = replace(connection, most_requests=MOST_REQUESTS)
         # Its own API server next door needs no protection from us.
         client = replace(config.client_connection, qps=UNLIMITED)
         self.clients = Clients(connection, client, clock, random, requests)

@@ -52,3 +52,5 @@ class Connection(msgspec.Struct, frozen=True, kw_only=True):
     impersonate: Impersonation | None = None
     credentials: CredentialSource = msgspec.field(default_factory=FixedCredentials)
     user_agent: str = USER_AGENT
+    most_requests: int | None = None
+    """At a time, watches included. For a server without HTTP/2, where each request has a connection of its own."""

@@ -174,6 +174,7 @@ def _build_client(connection: Connection, server: SplitResult, credential: Crede
         .zstd(False)
         .deflate(False)
         .connect_timeout(CONNECT_TIMEOUT)
+        .max_connections(connection.most_requests)
         .tcp_keepalive(PING_INTERVAL)
         .http2(True)
         .http2_initial_stream_window_size(STREAM_WINDOW)

@@ -53,11 +53,6 @@ class Kept:
             self.scores.invalidate(stale)
         return state
 
-    def drop(self) -> None:
-        """Nothing is known any more, not to those either who might inherit it."""
-        self.filters.drop()
-        self.scores.drop()
-
     def refresh(self, state: CycleState, pod: PodInfo) -> None:
         """Ask again where something has changed; only after a PreFilter that did not reject the pod."""
         changes = self._tracker.changes()

@@ -14,7 +14,7 @@ from kubesched.assembly.memory_api import MemoryApi
 from kubesched.assembly.up_picture import AttemptCounts, LastEvents, Observatory
 from kubesched.clock import VirtualClock
 from kubesched.config import FeatureGates, default_config
-from kubesched.objects import Event, NodeCondition, ObjectMeta, ObjectReference
+from kubesched.objects import Event, Node, NodeCondition, ObjectMeta, ObjectReference
 from kubesched.testing import make_node, make_pod
 
 
@@ -41,9 +41,9 @@ def assembled(clock: VirtualClock, attempts: AttemptCounts) -> Assembled:
     return built
 
 
-def ready(name: str, status: str = "True", **more: Any) -> Any:
-    node = make_node(name, cpu="4", memory="8Gi", **more)
-    conditions = (NodeCondition(type="Ready", status=status),)
+def failed(name: str) -> Node:
+    node = make_node(name)
+    conditions = (NodeCondition(type="Ready", status="False"),)
     return replace(node, status=replace(node.status, conditions=conditions))
 
 
@@ -55,8 +55,8 @@ def event(number: int, reason: str = "Scheduled") -> Event:
 def test_pods_are_counted_by_where_they_are(assembled: Assembled, attempts: AttemptCounts) -> None:
     """Placed, starting, waiting and without a place."""
     for name in ("n1", "n2"):
-        assembled.handlers.add(ready(name))
-    assembled.handlers.add(ready("n3", "False", taints=["node.kubernetes.io/not-ready:NoSchedule"]))
+        assembled.handlers.add(make_node(name, cpu="4"))
+    assembled.handlers.add(failed("n3"))
     for name in ("a", "b"):
         assembled.handlers.add(make_pod(name, cpu="1"))
     assembled.handlers.add(make_pod("huge", cpu="64"))
@@ -74,7 +74,7 @@ def test_pods_are_counted_by_where_they_are(assembled: Assembled, attempts: Atte
 def test_nodes_show_what_is_requested_of_them(assembled: Assembled, attempts: AttemptCounts) -> None:
     """In the order of their numbers, as a part of what they offer."""
     for number in (10, 2, 1):
-        assembled.handlers.add(ready(f"n{number}"))
+        assembled.handlers.add(make_node(f"n{number}", cpu="4", memory="8Gi"))
     assembled.handlers.add(make_pod("a", cpu="1", memory="2Gi", node="n2"))
     observatory = Observatory(assembled, attempts, LastEvents())
     lines = observatory.node_lines(2)

@@ -7,9 +7,15 @@ import itertools
 from typing import Any, Final
 
 from kubesched.cluster.controllers.amounts import scaled
-from kubesched.cluster.controllers.claiming import claim
 from kubesched.cluster.controllers.deployment_rollout import Member, Sizes, Wish, grown, rescaled, rolled
-from kubesched.cluster.controllers.deployment_status import NO_DEADLINE, begin_rollout, is_complete, update_status
+from kubesched.cluster.controllers.deployment_status import (
+    NO_DEADLINE,
+    begin_rollout,
+    is_complete,
+    seconds_to_deadline,
+    update_status,
+)
+from kubesched.cluster.controllers.membership import Membership
 from kubesched.cluster.controllers.pod_making import template_hash
 from kubesched.cluster.controllers.world import World
 from kubesched.cluster.local_events import EventWriter
@@ -33,6 +39,7 @@ class DeploymentController:
         self._events = EventWriter(world.api, "deployment-controller")
         self._resource = world.deployments.resource
         self._sets = world.replica_sets.resource
+        self._membership = Membership(world, self._resource, world.owned_replica_sets)
         self._set_by_uid = world.replica_sets.index(lambda item: item.metadata.uid)
         self._by_uid = world.deployments.index(lambda item: item.metadata.uid)
         world.wake(NAME, world.deployments, world.replica_sets)
@@ -42,7 +49,8 @@ class DeploymentController:
         deployment = self._world.deployments.get(name, namespace)
         if deployment is None:
             return
-        members = claim(self._world, self._resource, deployment, self._world.owned_replica_sets)
+        self._membership.settle(deployment)
+        members = self._world.owned_replica_sets.of[deployment.metadata.uid]
         new = _of_template(deployment, members)
         old = [item for item in members if item is not new]
         if deployment.metadata.deletion_timestamp is None:
@@ -52,11 +60,9 @@ class DeploymentController:
                 return  # its arrival brings us back
             if new is not None and not deployment.spec.get("paused"):
                 self._stamp(deployment, new, old)
-            sizes = self._next_sizes(deployment, wish, new, old, scaling=scaling)
-            self._resize(deployment, wish, members, sizes)
-            if not sizes and is_complete(deployment, deployment.status):
-                self._forget_old(deployment, old)
-        self._report(deployment, new, members)
+            self._resize(deployment, wish, members, self._next_sizes(deployment, wish, new, old, scaling=scaling))
+        if is_complete(deployment, self._report(deployment, new, members)):
+            self._forget_old(deployment, old)
 
     def _may_create(self, deployment: WorkloadView, old: list[WorkloadView], *, scaling: bool) -> bool:
         if deployment.spec.get("paused") or scaling:
@@ -178,16 +184,20 @@ class DeploymentController:
         for item in removable[: max(0, len(old) - limit)]:
             self._world.delete(self._sets, item.metadata)
 
-    def _report(self, deployment: WorkloadView, new: WorkloadView | None, members: list[WorkloadView]) -> None:
+    def _report(self, deployment: WorkloadView, new: WorkloadView | None, members: list[WorkloadView]) -> Json:
+        """Write the status, and return it."""
         now, wish = self._world.timestamp(), _wish(deployment)
+        written: Json = {}
 
         def change(status: Json) -> None:
             update_status(status, deployment, wish, new, members, now)
+            written.update(status)
 
         self._world.set_status(self._resource, deployment.metadata, change)
-        deadline = deployment.spec.get("progressDeadlineSeconds", NO_DEADLINE)
-        if deadline != NO_DEADLINE and not is_complete(deployment, deployment.status):
-            self._world.enqueue(NAME, deployment.metadata, after=deadline + 1.0)
+        left = seconds_to_deadline(deployment, written, now)
+        if left is not None:
+            self._world.enqueue(NAME, deployment.metadata, after=left + 1.0)
+        return written
 
     def _pod_changed(self, old: PodView | None, new: PodView | None) -> None:
         """A Deployment that recreates waits for the very end of its old pods."""

@@ -69,6 +69,17 @@ def is_complete(deployment: WorkloadView, status: Json) -> bool:
     )
 
 
+def seconds_to_deadline(deployment: WorkloadView, status: Json, now: str) -> float | None:
+    """When to look whether the rollout is stuck; None if it is over, or has no deadline (`requeueStuckDeployment`)."""
+    deadline, current = (
+        deployment.spec.get("progressDeadlineSeconds", NO_DEADLINE),
+        conditions.find(status, "Progressing"),
+    )
+    if deadline == NO_DEADLINE or current is None or current.get("reason") == TIMED_OUT:
+        return None
+    return None if is_complete(deployment, status) else max(0.0, deadline - _age(current, now))
+
+
 def _count(status: Json, deployment: WorkloadView, new: WorkloadView | None, members: Sequence[WorkloadView]) -> None:
     def total(key: str) -> int:
         return sum(int(item.status.get(key, 0)) for item in members)

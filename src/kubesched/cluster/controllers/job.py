@@ -10,8 +10,8 @@ from datetime import datetime
 from typing import Any, Final
 
 from kubesched.cluster.controllers import conditions
-from kubesched.cluster.controllers.claiming import claim
 from kubesched.cluster.controllers.job_indexes import compact, index_of, missing_indexes, parse_indexes
+from kubesched.cluster.controllers.membership import Membership
 from kubesched.cluster.controllers.pod_making import pod_from
 from kubesched.cluster.controllers.world import World
 from kubesched.cluster.local_events import EventWriter
@@ -25,7 +25,7 @@ FINALIZER: Final = "batch.kubernetes.io/job-tracking"
 INDEX: Final = "batch.kubernetes.io/job-completion-index"
 FIRST_BACKOFF: Final = 10.0
 LONGEST_BACKOFF: Final = 600.0
-BURST: Final = 100
+BURST: Final = 50
 
 
 class JobController:
@@ -34,6 +34,7 @@ class JobController:
         self._events = EventWriter(world.api, "job-controller")
         self._resource = world.jobs.resource
         self._pods = world.pods.resource
+        self._membership = Membership(world, self._resource, world.owned_pods)
         self._backoff: dict[str, tuple[int, float]] = {}  # by uid: failures in a row, no new pod before
         world.wake(NAME, world.jobs, world.pods)
         world.jobs.listen(self._job_gone)
@@ -45,7 +46,8 @@ class JobController:
         if verdict := _verdict(job.status):
             self._finish(job, verdict)
             return
-        pods = claim(self._world, self._resource, job, self._world.owned_pods)
+        self._membership.settle(job)
+        pods = self._world.owned_pods.of[job.metadata.uid]
         self._count_finished(job, pods)
         status: Json = self._world.api.get(self._resource, name, namespace).get("status") or {}
         active = [pod for pod in pods if pod.is_active]

@@ -13,8 +13,9 @@ from kubesched.telemetry.logging import log
 
 SHORTEST_PAUSE: Final = 0.02
 LONGEST_PAUSE: Final = 0.25
-LONGEST_TURN: Final = 0.01
-"""Seconds of work after which others (requests, kubelets) get the loop."""
+WRITES_BETWEEN_TURNS: Final = 50
+KEYS_BETWEEN_TURNS: Final = 100
+"""Some 10 ms of work: then others (requests, kubelets) get the loop."""
 
 
 class Controller(Protocol):
@@ -39,17 +40,17 @@ class ControllerManager:
 
     async def round(self) -> int:
         """Reconcile what is due now, and say how many keys that were. What they cause waits for the next round."""
-        queue, store, clock = self._world.queue, self._world.api.store, self._world.clock
+        queue, store = self._world.queue, self._world.api.store
         queue.release_due()
         keys = queue.take_all()
         await store.settled()
-        turn_began = clock.monotonic()
-        for key in keys:
+        turn_began = store.version
+        for number, key in enumerate(keys, start=1):
             self._reconcile(key)
-            if clock.monotonic() - turn_began > LONGEST_TURN:
+            if store.version - turn_began > WRITES_BETWEEN_TURNS or number % KEYS_BETWEEN_TURNS == 0:
                 await asyncio.sleep(0)
                 await store.settled()
-                turn_began = clock.monotonic()
+                turn_began = store.version
         return len(keys)
 
     def _reconcile(self, key: Key) -> None:

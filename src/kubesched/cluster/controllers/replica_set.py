@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import heapq
+from collections import Counter
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Final
 
 from kubesched.cluster.controllers import conditions
-from kubesched.cluster.controllers.claiming import claim
+from kubesched.cluster.controllers.membership import Membership
 from kubesched.cluster.controllers.pod_making import pod_from
 from kubesched.cluster.controllers.world import World
 from kubesched.cluster.local_events import EventWriter
@@ -17,7 +20,7 @@ Json = dict[str, Any]
 
 NAME: Final = "replicaset"
 KIND: Final = "ReplicaSet"
-BURST: Final = 100  # pods made or removed in one go: others wait meanwhile
+BURST: Final = 50  # pods made or removed in one go: others wait meanwhile
 DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
 
 
@@ -27,36 +30,43 @@ class ReplicaSetController:
         self._events = EventWriter(world.api, "replicaset-controller")
         self._resource = world.replica_sets.resource
         self._pods = world.pods.resource
+        self._membership = Membership(world, self._resource, world.owned_pods)
         world.wake(NAME, world.replica_sets, world.pods)
 
     def reconcile(self, namespace: str, name: str) -> None:
         replica_set = self._world.replica_sets.get(name, namespace)
         if replica_set is None:
             return
-        pods = claim(self._world, self._resource, replica_set, self._world.owned_pods)
-        active = [pod for pod in pods if pod.is_active]
+        self._membership.settle(replica_set)
         failure: RequestRefusedError | None = None
         if replica_set.metadata.deletion_timestamp is None:
             try:
-                self._fill(replica_set, active)
+                self._fill(replica_set)
             except RequestRefusedError as refusal:
                 failure = refusal
-        self._report(replica_set, active, failure)
+        self._report(replica_set, failure)
         if failure is not None:
             raise failure
 
-    def _fill(self, replica_set: WorkloadView, active: list[PodView]) -> None:
-        missing = replica_set.spec.get("replicas", 1) - len(active)
+    def _fill(self, replica_set: WorkloadView) -> None:
+        missing = replica_set.spec.get("replicas", 1) - self._world.tally.active(replica_set.metadata.uid)
         for _ in range(min(missing, BURST)):
             self._create(replica_set)
         if missing < 0:
-            surplus = sorted(active, key=lambda pod: removal_rank(pod, self._crowd(active)))
-            for pod in surplus[: min(-missing, BURST)]:
-                self._world.delete(self._pods, pod.metadata)
-                message = f"Deleted pod: {pod.metadata.name}"
-                self._events.normal(KIND, replica_set.metadata, "SuccessfulDelete", message, api_version="apps/v1")
+            self._remove(replica_set, min(-missing, BURST))
         if abs(missing) > BURST:
             self._world.enqueue(NAME, replica_set.metadata)
+
+    def _remove(self, replica_set: WorkloadView, count: int) -> None:
+        crowd = self._active(replica_set)
+        per_node = Counter(pod.spec.node_name for pod in crowd)
+        for pod in heapq.nsmallest(count, crowd, key=lambda pod: removal_rank(pod, per_node)):
+            self._world.delete(self._pods, pod.metadata)
+            message = f"Deleted pod: {pod.metadata.name}"
+            self._events.normal(KIND, replica_set.metadata, "SuccessfulDelete", message, api_version="apps/v1")
+
+    def _active(self, replica_set: WorkloadView) -> list[PodView]:
+        return [pod for pod in self._world.owned_pods.of[replica_set.metadata.uid] if pod.is_active]
 
     def _create(self, replica_set: WorkloadView) -> None:
         metadata = replica_set.metadata
@@ -69,30 +79,15 @@ class ReplicaSetController:
             raise
         self._events.normal(KIND, metadata, "SuccessfulCreate", f"Created pod: {created.name}", api_version="apps/v1")
 
-    def _crowd(self, active: list[PodView]) -> dict[str, int]:
-        """How many of these pods each node has: the fuller node gives up a pod first."""
-        counts: dict[str, int] = {}
-        for pod in active:
-            counts[pod.spec.node_name] = counts.get(pod.spec.node_name, 0) + 1
-        return counts
-
-    def _report(self, replica_set: WorkloadView, active: list[PodView], failure: RequestRefusedError | None) -> None:
-        template_labels = ((replica_set.spec.get("template") or {}).get("metadata") or {}).get("labels") or {}
-        ready = [pod for pod in active if pod.is_ready]
-        settle = replica_set.spec.get("minReadySeconds") or 0
-        now = self._world.now()
-        available = [pod for pod in ready if is_available(pod, settle, now)]
-        if settle and len(available) < len(ready):
-            self._world.enqueue(NAME, replica_set.metadata, after=1.0)
-        labelled = sum(template_labels.items() <= pod.metadata.labels.items() for pod in active)
+    def _report(self, replica_set: WorkloadView, failure: RequestRefusedError | None) -> None:
+        uid = replica_set.metadata.uid
+        active, ready = self._world.tally.active(uid), self._world.tally.ready(uid)
+        available = self._available(replica_set, ready)
 
         def change(status: Json) -> None:
-            counts = {
-                "fullyLabeledReplicas": labelled,
-                "readyReplicas": len(ready),
-                "availableReplicas": len(available),
-            }
-            status["replicas"] = len(active)
+            # An adopted pod may lack labels of the template; it counts as labelled: it serves the same selector.
+            counts = {"fullyLabeledReplicas": active, "readyReplicas": ready, "availableReplicas": available}
+            status["replicas"] = active
             for key, value in counts.items():
                 if value:
                     status[key] = value
@@ -107,6 +102,16 @@ class ReplicaSetController:
 
         self._world.set_status(self._resource, replica_set.metadata, change)
 
+    def _available(self, replica_set: WorkloadView, ready: int) -> int:
+        settle = replica_set.spec.get("minReadySeconds") or 0
+        if not settle:
+            return ready
+        now = self._world.now()
+        available = sum(is_available(pod, settle, now) for pod in self._active(replica_set))
+        if available < ready:
+            self._world.enqueue(NAME, replica_set.metadata, after=1.0)
+        return available
+
 
 def is_available(pod: PodView, settle_seconds: int, now: datetime) -> bool:
     """Ready for long enough (`IsPodAvailable`)."""
@@ -114,8 +119,8 @@ def is_available(pod: PodView, settle_seconds: int, now: datetime) -> bool:
     return since is not None and (not settle_seconds or (now - since).total_seconds() >= settle_seconds)
 
 
-def removal_rank(pod: PodView, crowd: dict[str, int]) -> tuple[object, ...]:
-    """Who goes first (`ActivePodsWithRanks`): pods that do least, on the fullest node, the youngest."""
+def removal_rank(pod: PodView, crowd: Mapping[str, int]) -> tuple[object, ...]:
+    """Who goes first (`ActivePodsWithRanks`): pods that do least, on the node with the largest crowd, the youngest."""
     since, created = pod.ready_since, pod.metadata.creation_timestamp
     cost = pod.metadata.annotations.get(DELETION_COST, "0")
     return (

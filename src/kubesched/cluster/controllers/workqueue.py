@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
+from math import inf
 from typing import Final, NamedTuple
 
 from kubesched.clock import Clock
@@ -25,6 +26,7 @@ class WorkQueue:
         self._clock = clock
         self._ready: dict[Key, None] = {}
         self._later: list[tuple[float, int, Key]] = []
+        self._due: dict[Key, float] = {}
         self._sequence = itertools.count()
         self._failures: dict[Key, int] = {}
 
@@ -36,7 +38,11 @@ class WorkQueue:
         self._ready.setdefault(key)
 
     def add_after(self, key: Key, seconds: float) -> None:
-        heapq.heappush(self._later, (self._clock.monotonic() + seconds, next(self._sequence), key))
+        """Let the key be taken then at the latest: one that comes earlier anyway looks at everything again."""
+        due = self._clock.monotonic() + seconds
+        if self._due.get(key, inf) > due:
+            self._due[key] = due
+            heapq.heappush(self._later, (due, next(self._sequence), key))
 
     def failed(self, key: Key) -> float:
         """Try the key again, later with each failure in a row; returns how much later."""
@@ -52,7 +58,10 @@ class WorkQueue:
         """Let keys whose time has come be taken."""
         now = self._clock.monotonic()
         while self._later and self._later[0][0] <= now:
-            self.add(heapq.heappop(self._later)[2])
+            due, _, key = heapq.heappop(self._later)
+            if self._due.get(key) == due:
+                del self._due[key]
+                self.add(key)
 
     def take_all(self) -> list[Key]:
         """All keys that can be taken, oldest first."""

@@ -12,6 +12,7 @@ from kubesched.clock import Clock
 from kubesched.cluster.apiserver.api import Api
 from kubesched.cluster.apiserver.options import DeleteOptions
 from kubesched.cluster.apiserver.resource import Resource
+from kubesched.cluster.controllers.pod_tally import PodTally
 from kubesched.cluster.controllers.workqueue import Key, WorkQueue
 from kubesched.cluster.observed import HasMetadata, Observed
 from kubesched.cluster.views import NodeView, PodView, RevisionView, StorageClassView, WorkloadView, controller_uid
@@ -55,6 +56,7 @@ class World:
         self.owned_pods = Owned(pods)
         self.owned_replica_sets = Owned(self.replica_sets)
         self.owned_revisions = Owned(self.revisions)
+        self.tally = PodTally(pods)
         self.pods_on = pods.index(lambda pod: pod.spec.node_name)
 
     def now(self) -> datetime:

@@ -38,3 +38,17 @@ def test_failures_in_a_row_wait_longer_and_longer() -> None:
     assert delays[-1] == 60.0
     queue.succeeded(A)
     assert queue.failed(A) == 0.005
+
+
+def test_the_earliest_of_several_times_counts() -> None:
+    """Whoever comes early looks at everything: a later visit would find nothing new."""
+    clock = VirtualClock()
+    queue = WorkQueue(clock)
+    for seconds in (5.0, 2.0, 9.0):
+        queue.add_after(A, seconds)
+    clock.tick(2.0)
+    queue.release_due()
+    assert queue.take_all() == [A]
+    clock.tick(20.0)
+    queue.release_due()
+    assert queue.take_all() == []
