@@ -252,10 +252,11 @@ class SchedulerProcess:
     def _listen_to_signals(self) -> None:
         loop = asyncio.get_running_loop()
         for asks_to_stop in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(asks_to_stop, self._asked_to_stop)
+            loop.add_signal_handler(asks_to_stop, self.ask_to_stop)
         loop.add_signal_handler(signal.SIGUSR2, log_state, self._assembled)
 
-    def _asked_to_stop(self) -> None:
+    def ask_to_stop(self) -> None:
+        """What SIGTERM and SIGINT do; asked again, it ends at once."""
         if self._over.done():
             self._exit_now(1)
         else:
