@@ -27,7 +27,7 @@ def test_a_standby_takes_over_from_a_killed_leader(cluster: ControlPlane, start_
     admin, count = cluster.admin, 400
     admin.create_all(node(f"n{number}") for number in range(5))
     admin.create_all(pod(f"p{number}", cpu="10m") for number in range(count))
-    leader = start_scheduler("leader", config={"elect": True, "qps": 40}, ready=False)
+    leader = start_scheduler("leader", config={"elect": True, "qps": 10}, ready=False)
     first = eventually(lambda: holder(cluster), "the first one leads")
     start_scheduler("standby", config={"elect": True, "qps": 300})
     assert admin.placements(), "the leader has not begun yet"

@@ -53,6 +53,11 @@ class Kept:
             self.scores.invalidate(stale)
         return state
 
+    def drop(self) -> None:
+        """Forget every answer: nobody inherits one, and all plugins are asked about all rows again."""
+        self.filters.drop()
+        self.scores.drop()
+
     def refresh(self, state: CycleState, pod: PodInfo) -> None:
         """Ask again where something has changed; only after a PreFilter that did not reject the pod."""
         changes = self._tracker.changes()
@@ -76,11 +81,6 @@ class Kept:
         elif rows:
             filters.rows_changed(rows)
             scores.rows_changed(rows, filters.fits)
-
-    def drop(self) -> None:
-        """Forget every answer: nobody inherits one, and all plugins are asked about all rows again."""
-        self.filters.drop()
-        self.scores.drop()
 
     def ranked(self, state: CycleState, pod: PodInfo) -> BlockMaxima | None:
         """The totals of all rows, where they can be kept; only after `refresh`."""

@@ -25,11 +25,11 @@ class BlockMaxima:
         self._totals = totals
         self._shift = max(6, (len(totals).bit_length() + 1) // 2)
         size = 1 << self._shift
-        starts = np.arange(0, len(totals), size)
-        maxima = np.maximum.reduceat(totals, starts) if len(totals) else starts
-        is_tied = totals == np.repeat(maxima, size)[: len(totals)]
+        padded = np.pad(totals, (0, -len(totals) % size), constant_values=INFEASIBLE) if len(totals) % size else totals
+        blocks = padded.reshape(-1, size)
+        maxima = blocks.max(axis=1, initial=INFEASIBLE)
         self._maxima: list[int] = maxima.tolist()
-        self._ties: list[int] = np.add.reduceat(is_tied, starts, dtype=np.int64).tolist() if len(totals) else []
+        self._ties: list[int] = np.count_nonzero(blocks == maxima[:, np.newaxis], axis=1).tolist()
         self._tied: list[list[int] | None] = [None] * len(self._maxima)  # listed when a block is first drawn from
 
     @property

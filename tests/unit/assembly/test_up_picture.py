@@ -41,9 +41,9 @@ def assembled(clock: VirtualClock, attempts: AttemptCounts) -> Assembled:
     return built
 
 
-def ready(name: str, **more: str) -> Any:
+def ready(name: str, status: str = "True", **more: Any) -> Any:
     node = make_node(name, cpu="4", memory="8Gi", **more)
-    conditions = (NodeCondition(type="Ready", status="True"),)
+    conditions = (NodeCondition(type="Ready", status=status),)
     return replace(node, status=replace(node.status, conditions=conditions))
 
 
@@ -56,7 +56,7 @@ def test_pods_are_counted_by_where_they_are(assembled: Assembled, attempts: Atte
     """Placed, starting, waiting and without a place."""
     for name in ("n1", "n2"):
         assembled.handlers.add(ready(name))
-    assembled.handlers.add(make_node("n3"))
+    assembled.handlers.add(ready("n3", "False", taints=["node.kubernetes.io/not-ready:NoSchedule"]))
     for name in ("a", "b"):
         assembled.handlers.add(make_pod(name, cpu="1"))
     assembled.handlers.add(make_pod("huge", cpu="64"))

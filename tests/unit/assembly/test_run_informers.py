@@ -1,0 +1,114 @@
+"""Before the watches: what the API server refuses. After that: its news reach the event handlers."""
+
+from __future__ import annotations
+
+import asyncio
+from random import Random
+from typing import Any
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from kubesched.assembly.run_informers import AccessCheck, Feed, watched_kinds
+from kubesched.client.rest import RestClient
+from kubesched.client.transport import Response
+from kubesched.clock import VirtualClock
+from kubesched.config import FeatureGates
+from kubesched.errors import ConfigurationError, TransportError
+from kubesched.objects import KIND_OF, Node, Pod, PodGroup, Service
+from kubesched.telemetry.metrics import SchedulerMetrics
+from kubesched.testing import make_node, make_pod, make_service
+from kubesched.testing.fake_api_server import FakeApiServer, failure
+
+FORBIDDEN = 'pods is forbidden: User "x" cannot list resource "pods" in API group "" at the cluster scope'
+
+
+def check(server: FakeApiServer, kinds: tuple[type, ...] = (Pod, Node)) -> AccessCheck:
+    return AccessCheck(RestClient(server, VirtualClock(), Random(1)), kinds)
+
+
+async def test_a_kind_that_the_server_does_not_have_is_left_out() -> None:
+    """An older server, or one with an API switched off, is no reason not to schedule."""
+    server = FakeApiServer()
+    fine = Response(200, b"{}")
+    server.failures = [fine, fine, failure(404, "NotFound", "the server could not find the requested resource")]
+    assert await check(server).served_kinds() == [Pod]
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        pytest.param(failure(403, "Forbidden", FORBIDDEN), f"a permission is missing: {FORBIDDEN}", id="403"),
+        pytest.param(failure(401, "Unauthorized"), "the API server does not accept our credentials: ", id="401"),
+        pytest.param(
+            TransportError("invalid peer certificate: UnknownIssuer", request_sent=False, untrusted=True),
+            "the API server's certificate is not trusted: ",
+            id="a certificate of strangers",
+        ),
+    ],
+)
+async def test_what_only_a_person_can_mend_is_a_configuration_error(answer: Any, says: str) -> None:
+    """Its line says what to mend."""
+    server = FakeApiServer()
+    server.failures = [answer]
+    with pytest.raises(ConfigurationError) as caught:
+        await check(server).served_kinds()
+    assert caught.value.problems[0].startswith(says)
+
+
+async def test_a_server_that_is_away_is_waited_for() -> None:
+    """The check goes on by itself when the server is back."""
+    server, clock = FakeApiServer(), VirtualClock()
+    server.down = True
+    waiting = asyncio.create_task(check(server).served_kinds_when_up(clock, Random(1)))
+    await clock.advance(3)
+    assert not waiting.done()
+    server.down = False
+    await clock.advance(20)
+    assert await waiting == [Pod, Node]
+
+
+def test_pod_groups_are_watched_with_their_gate() -> None:
+    """Without it the API server may not even have the kind."""
+    assert PodGroup not in watched_kinds(FeatureGates())
+    assert PodGroup in watched_kinds(FeatureGates.parse("GenericWorkload=true"))
+    assert all(kind in KIND_OF for kind in watched_kinds(FeatureGates()))
+
+
+class Heard:
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+
+    def add(self, obj: Any) -> None:
+        self.calls.append(f"+{obj.metadata.name}")
+
+    def update(self, old: Any, new: Any) -> None:
+        self.calls.append(f"~{new.metadata.name}")
+
+    def delete(self, obj: Any) -> None:
+        self.calls.append(f"-{obj.metadata.name}")
+
+
+@pytest.mark.parametrize(
+    ("obj", "labels"),
+    [
+        pytest.param(make_pod("p"), "UnschedulablePod", id="a pod without a node"),
+        pytest.param(make_pod("p", node="n1"), "AssignedPod", id="a pod on a node"),
+        pytest.param(make_node("n"), "Node", id="a node"),
+        pytest.param(make_service("s", selector={"app": "a"}), "", id="a kind that wakes nobody is not measured"),
+    ],
+)
+def test_the_handlers_are_told_and_timed(obj: Any, labels: str) -> None:
+    """Each of the three verbs goes through, and its time is counted under the event's name."""
+    heard: Any = Heard()
+    durations = SchedulerMetrics(CollectorRegistry()).event_handling_duration
+    feed = Feed(type(obj), heard, VirtualClock(), durations)
+    feed.on_add(obj, True)
+    feed.on_update(obj, obj)
+    feed.on_delete(obj, False)
+    name = obj.metadata.name
+    assert heard.calls == [f"+{name}", f"~{name}", f"-{name}"]
+    for verb in ("Add", "Update", "Delete") if labels else ():
+        assert durations.count(f"{labels}{verb}") == 1
+    if type(obj) is Service:
+        assert not [sample for sample in durations.family().samples if sample.name.endswith("_count")]
