@@ -43,14 +43,18 @@ class ApiError(Exception):
 class ApiClient:
     """Keeps connections open; a request on one that broke meanwhile is sent again once."""
 
-    def __init__(self, server: str, *, certificate: Path, key: Path, ca: Path | None = None) -> None:
-        """Without a `ca` the server's certificate is not looked at."""
+    def __init__(
+        self, server: str, *, pair: tuple[Path, Path] | None = None, token: str = "", ca: Path | None = None
+    ) -> None:
+        """Known by a certificate and its key, or by a token. Without a `ca` the server is not verified."""
         self._address = urlsplit(server).netloc
         self._context = ssl.create_default_context(cafile=ca)
         if ca is None:
             self._context.check_hostname = False
             self._context.verify_mode = ssl.CERT_NONE
-        self._context.load_cert_chain(certificate, key)
+        if pair is not None:
+            self._context.load_cert_chain(*pair)
+        self._headers = {"Authorization": f"Bearer {token}"} if token else {}
         self._idle: LifoQueue[http.client.HTTPSConnection] = LifoQueue()
 
     def create(self, manifest: Json) -> Json:
@@ -97,7 +101,7 @@ class ApiClient:
 
     def call(self, method: str, path: str, body: Any = None, content_type: str = "application/json") -> Json:
         data = json.dumps(body).encode() if body is not None else None
-        headers = {"Content-Type": content_type} if data else {}
+        headers = {**self._headers, "Content-Type": content_type} if data else self._headers
         try:
             connection = self._idle.get_nowait()
         except Empty:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from tests.e2e.control_plane import ControlPlane, RealControlPlane
+from tests.e2e.embedded import EmbeddedControlPlane
 from tests.e2e.scheduler import Scheduler
 from tools.controlplane.install import NotInstallableError, install
 
@@ -31,32 +32,46 @@ def real_control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rea
     control_plane.stop()
 
 
+@pytest.fixture(scope="session")
+def embedded_control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedControlPlane]:
+    control_plane = EmbeddedControlPlane(tmp_path_factory.mktemp("embedded"))
+    yield control_plane
+    control_plane.stop()
+
+
 @pytest.fixture
-def cluster(real_control_plane: RealControlPlane) -> RealControlPlane:
-    """The control plane, without anything that an earlier scenario left."""
-    admin = real_control_plane.admin
-    admin.delete_all("Lease", "kube-system")
-    for kind in (
-        "Pod",
-        "Node",
-        "PodDisruptionBudget",
-        "PersistentVolumeClaim",
-        "PersistentVolume",
-        "StorageClass",
-        "Event",
-    ):
-        admin.delete_all(kind)
+def real_cluster(real_control_plane: RealControlPlane) -> RealControlPlane:
+    """The real control plane, without anything that an earlier scenario left."""
+    wipe(real_control_plane)
     real_control_plane.forget_bindings()
     return real_control_plane
 
 
+@pytest.fixture(params=["real", "embedded"])
+def cluster(request: pytest.FixtureRequest) -> ControlPlane:
+    """A control plane of each kind, without anything that an earlier scenario left."""
+    control_plane: ControlPlane = request.getfixturevalue(f"{request.param}_control_plane")
+    wipe(control_plane)
+    return control_plane
+
+
+def wipe(control_plane: ControlPlane) -> None:
+    admin = control_plane.admin
+    admin.delete_all("Lease", "kube-system")
+    for kind in ("Pod", "Node", "PodDisruptionBudget", "PersistentVolumeClaim", "PersistentVolume", "StorageClass"):
+        admin.delete_all(kind)
+    admin.delete_all("Event")
+
+
 @pytest.fixture
-def start_scheduler(cluster: ControlPlane) -> Iterator[StartScheduler]:
-    """Starts a scheduler and waits until it is ready."""
+def start_scheduler(request: pytest.FixtureRequest) -> Iterator[StartScheduler]:
+    """Starts a scheduler beside the test's control plane, and waits until it is ready."""
+    name = "real_cluster" if "real_cluster" in request.fixturenames else "cluster"
+    control_plane: ControlPlane = request.getfixturevalue(name)
     started: list[Scheduler] = []
 
     def start(name: str = "", *, ready: bool = True, **options: Any) -> Scheduler:
-        scheduler = Scheduler(cluster, name or f"scheduler-{len(started)}", **options)
+        scheduler = Scheduler(control_plane, name or f"scheduler-{len(started)}", **options)
         started.append(scheduler)
         return scheduler.wait_until_ready() if ready else scheduler
 

@@ -31,7 +31,7 @@ WITHOUT_ADMISSION = "ServiceAccount,TaintNodesByCondition"
 
 
 class ControlPlane(Protocol):
-    """A cluster without nodes, controllers and scheduler. The embedded cluster can be another one."""
+    """A cluster without nodes, controllers and scheduler: the real one, or the embedded one."""
 
     folder: Path
     server: str
@@ -41,23 +41,7 @@ class ControlPlane(Protocol):
         """A kubeconfig of a user: with a certificate of that name, or with other credentials."""
         ...
 
-    def client(self, server: str) -> ApiClient:
-        """The administrator's client for another server that takes certificates of this cluster."""
-        ...
-
-    def kubectl(self, *arguments: str) -> str:
-        """What kubectl says, as the administrator."""
-        ...
-
-    def kill_api_server(self) -> None: ...
-    def start_api_server(self) -> None: ...
-    def bindings(self) -> Counter[str]:
-        """How often each pod (`namespace/name`) was bound with success, by what the API server noted."""
-        ...
-
-    def forget_bindings(self) -> None:
-        """Start counting anew."""
-        ...
+    def stop(self) -> None: ...
 
 
 class RealControlPlane:
@@ -75,7 +59,7 @@ class RealControlPlane:
         self._audit_start = 0
         (folder / "audit-policy.yaml").write_text(yaml.safe_dump(AUDIT_POLICY))
         self._admin_pair = certificate, key = self._authority.issue("admin", groups=("system:masters",))
-        self.admin = ApiClient(self.server, ca=self._authority.file, certificate=certificate, key=key)
+        self.admin = ApiClient(self.server, ca=self._authority.file, pair=self._admin_pair)
         self._admin_kubeconfig = self.kubeconfig(
             "admin", {"client-certificate": str(certificate), "client-key": str(key)}
         )
@@ -156,10 +140,11 @@ class RealControlPlane:
         return file
 
     def client(self, server: str) -> ApiClient:
-        certificate, key = self._admin_pair
-        return ApiClient(server, certificate=certificate, key=key)
+        """The administrator's client for another server that takes certificates of this cluster."""
+        return ApiClient(server, pair=self._admin_pair)
 
     def kubectl(self, *arguments: str) -> str:
+        """What kubectl says, as the administrator."""
         log = self.folder / "kubectl.log"
         log.unlink(missing_ok=True)
         command = [str(self._programs / "kubectl"), f"--kubeconfig={self._admin_kubeconfig}", *arguments]
@@ -168,12 +153,14 @@ class RealControlPlane:
         return process.log
 
     def bindings(self) -> Counter[str]:
+        """How often each pod (`namespace/name`) was bound with success, by what the API server noted."""
         noted = self._audit_log.read_bytes()[self._audit_start :]
         entries = [json.loads(line) for line in noted.splitlines() if line.endswith(b"}")]
         bound = [entry["objectRef"] for entry in entries if entry["responseStatus"]["code"] == 201]
         return Counter(f"{pod['namespace']}/{pod['name']}" for pod in bound)
 
     def forget_bindings(self) -> None:
+        """Start counting anew."""
         self._audit_start = self._audit_log.stat().st_size if self._audit_log.exists() else 0
 
     def _start_etcd(self) -> Process:

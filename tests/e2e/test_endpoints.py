@@ -5,30 +5,32 @@ from __future__ import annotations
 import signal
 
 from tests.e2e.conftest import StartScheduler
-from tests.e2e.control_plane import ControlPlane
+from tests.e2e.control_plane import RealControlPlane
 from tests.e2e.manifests import node, pod
 from tests.e2e.processes import eventually
 
 
-def test_kubectl_describe_shows_what_happened(cluster: ControlPlane, start_scheduler: StartScheduler) -> None:
+def test_kubectl_describe_shows_what_happened(real_cluster: RealControlPlane, start_scheduler: StartScheduler) -> None:
     """A pod that had to wait shows both of its events, with who reported them."""
-    admin = cluster.admin
+    admin = real_cluster.admin
     start_scheduler()
     admin.create(pod("web", cpu="1"))
     eventually(lambda: admin.list("Event"), "the first event is written")
     admin.create(node("n1"))
     eventually(lambda: admin.node_of("web"), "the pod is placed")
     eventually(lambda: "Scheduled" in [event["reason"] for event in admin.list("Event")], "its last event is written")
-    described = " ".join(cluster.kubectl("describe", "pod", "web").split())
+    described = " ".join(real_cluster.kubectl("describe", "pod", "web").split())
     assert "Warning FailedScheduling" in described
     assert "default-scheduler no nodes available to schedule pods" in described
     assert "Normal Scheduled" in described
     assert "default-scheduler Successfully assigned default/web to n1" in described
 
 
-def test_metrics_and_pages_are_for_who_may_read_them(cluster: ControlPlane, start_scheduler: StartScheduler) -> None:
+def test_metrics_and_pages_are_for_who_may_read_them(
+    real_cluster: RealControlPlane, start_scheduler: StartScheduler
+) -> None:
     """Health is for everybody; metrics and configuration need a user that the API server lets."""
-    admin = cluster.admin
+    admin = real_cluster.admin
     admin.create(node("n1"))
     scheduler = start_scheduler()
     admin.create_all([pod("fits", cpu="1"), pod("too-large", cpu="100")])
@@ -36,7 +38,7 @@ def test_metrics_and_pages_are_for_who_may_read_them(cluster: ControlPlane, star
     for path, code in (("/healthz", 200), ("/livez", 200), ("/readyz", 200), ("/metrics", 403)):
         assert scheduler.answers(path) == code, path
 
-    with_certificate = cluster.client(f"https://127.0.0.1:{scheduler.port}")
+    with_certificate = real_cluster.client(f"https://127.0.0.1:{scheduler.port}")
     metrics = with_certificate.call("GET", "/metrics")["text"]
     config = with_certificate.call("GET", "/configz")["componentconfig"]
     with_certificate.close()
@@ -49,9 +51,11 @@ def test_metrics_and_pages_are_for_who_may_read_them(cluster: ControlPlane, star
     assert config["clientConnection"]["qps"] == 1000
 
 
-def test_a_signal_logs_cache_queue_and_their_agreement(cluster: ControlPlane, start_scheduler: StartScheduler) -> None:
+def test_a_signal_logs_cache_queue_and_their_agreement(
+    real_cluster: RealControlPlane, start_scheduler: StartScheduler
+) -> None:
     """SIGUSR2 shows what the scheduler believes, and that the API server told the same."""
-    admin = cluster.admin
+    admin = real_cluster.admin
     admin.create(node("n1"))
     scheduler = start_scheduler()
     admin.create_all([pod("fits", cpu="1"), pod("too-large", cpu="100")])

@@ -9,39 +9,41 @@ from pathlib import Path
 
 from tests.e2e.api_client import ApiClient
 from tests.e2e.conftest import StartScheduler
-from tests.e2e.control_plane import ControlPlane, RealControlPlane
+from tests.e2e.control_plane import RealControlPlane
 from tests.e2e.manifests import Json, node, pod
 from tests.e2e.processes import eventually
 
 
-def assert_placed_once(cluster: ControlPlane, pods: int, *, pods_per_node: int) -> None:
+def assert_placed_once(real_cluster: RealControlPlane, pods: int, *, pods_per_node: int) -> None:
     """Every pod has a node, no pod was bound twice, and no node has more pods than it takes."""
-    placements = cluster.admin.placements()
+    placements = real_cluster.admin.placements()
     assert len(placements) == pods
     nodes = list(placements.values())
     assert max(nodes.count(name) for name in set(nodes)) <= pods_per_node
-    assert max(cluster.bindings().values()) == 1
+    assert max(real_cluster.bindings().values()) == 1
 
 
 def test_the_api_server_dies_in_the_middle_of_a_thousand_bindings(
-    cluster: RealControlPlane, start_scheduler: StartScheduler
+    real_cluster: RealControlPlane, start_scheduler: StartScheduler
 ) -> None:
     """Killed and started again while bindings are under way: every pod is bound in the end, exactly once."""
-    admin, count = cluster.admin, 1000
+    admin, count = real_cluster.admin, 1000
     admin.create_all(node(f"n{number}", pods=110) for number in range(10))
     admin.create_all(pod(f"p{number}", cpu="10m") for number in range(count))
     start_scheduler(config={"qps": 200}, ready=False)
     bound = eventually(lambda: (found := len(admin.placements())) > 100 and found, "pods are being bound", every=0.02)
-    cluster.kill_api_server()
+    real_cluster.kill_api_server()
     assert bound < count, "the API server died too late for this test"
-    cluster.start_api_server()
+    real_cluster.start_api_server()
     eventually(lambda: len(admin.placements()) == count, "all pods are bound", 90, every=0.5)
-    assert_placed_once(cluster, count, pods_per_node=110)
+    assert_placed_once(real_cluster, count, pods_per_node=110)
 
 
-def test_a_forgotten_version_leads_to_a_fresh_list(cluster: RealControlPlane, start_scheduler: StartScheduler) -> None:
+def test_a_forgotten_version_leads_to_a_fresh_list(
+    real_cluster: RealControlPlane, start_scheduler: StartScheduler
+) -> None:
     """What happened while nobody watched, and was compacted away, is known all the same."""
-    admin = cluster.admin
+    admin = real_cluster.admin
     admin.create_all([node("kept", cpu="2"), node("removed", cpu="64")])
     scheduler = start_scheduler()
     admin.create(pod("first", cpu="1", nodeSelector={"kubernetes.io/hostname": "kept"}))
@@ -54,9 +56,9 @@ def test_a_forgotten_version_leads_to_a_fresh_list(cluster: RealControlPlane, st
     admin.create(pod("on-kept", cpu="2", nodeSelector={"kubernetes.io/hostname": "kept"}))
     admin.create(pod("on-added", cpu="2", nodeSelector={"new": "yes"}))
     admin.create(pod("nowhere", cpu="10"))
-    cluster.compact()
-    cluster.kill_api_server()  # with its memory of earlier versions
-    cluster.start_api_server()
+    real_cluster.compact()
+    real_cluster.kill_api_server()  # with its memory of earlier versions
+    real_cluster.start_api_server()
     scheduler.signal(signal.SIGCONT)
 
     eventually(lambda: admin.placements() == {"on-kept": "kept", "on-added": "added"}, "both pods are placed", 60)
@@ -66,23 +68,23 @@ def test_a_forgotten_version_leads_to_a_fresh_list(cluster: RealControlPlane, st
 
 
 def test_an_expired_token_is_replaced_by_the_exec_plugin(
-    cluster: RealControlPlane, start_scheduler: StartScheduler
+    real_cluster: RealControlPlane, start_scheduler: StartScheduler
 ) -> None:
     """A kubeconfig's credential plugin is asked again when the API server no longer takes its token."""
-    admin = cluster.admin
+    admin = real_cluster.admin
     account = scheduler_account(admin)
     now = datetime.now(UTC)
-    tokens = cluster.folder / "tokens"
+    tokens = real_cluster.folder / "tokens"
     tokens.write_text(
         "\n".join(
             [
                 # The API server allows for clocks that differ by a minute: this one is good for five seconds.
-                cluster.tokens.token(account, expires=now - timedelta(seconds=55)),
-                cluster.tokens.token(account, expires=now + timedelta(hours=1)),
+                real_cluster.tokens.token(account, expires=now - timedelta(seconds=55)),
+                real_cluster.tokens.token(account, expires=now + timedelta(hours=1)),
             ]
         )
     )
-    kubeconfig = cluster.kubeconfig("by-plugin", {"exec": plugin(cluster.folder, tokens)})
+    kubeconfig = real_cluster.kubeconfig("by-plugin", {"exec": plugin(real_cluster.folder, tokens)})
     admin.create(node("n1"))
     scheduler = start_scheduler(kubeconfig=kubeconfig)
     admin.create(pod("before", cpu="10m"))

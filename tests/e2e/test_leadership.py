@@ -6,7 +6,7 @@ import signal
 import time
 
 from tests.e2e.conftest import StartScheduler
-from tests.e2e.control_plane import ControlPlane
+from tests.e2e.control_plane import RealControlPlane
 from tests.e2e.manifests import node, pod
 from tests.e2e.processes import eventually
 from tests.e2e.test_faults import assert_placed_once
@@ -15,64 +15,68 @@ LEASE = "kube-scheduler"
 LEASE_SECONDS, RETRY_SECONDS = 4.0, 1.0
 
 
-def holder(cluster: ControlPlane) -> str:
+def holder(real_cluster: RealControlPlane) -> str:
     """Who holds the lease; empty when nobody does."""
-    leases = {lease["metadata"]["name"]: lease for lease in cluster.admin.list("Lease", "kube-system")}
+    leases = {lease["metadata"]["name"]: lease for lease in real_cluster.admin.list("Lease", "kube-system")}
     name: str = leases.get(LEASE, {"spec": {}})["spec"].get("holderIdentity", "")
     return name
 
 
-def test_a_standby_takes_over_from_a_killed_leader(cluster: ControlPlane, start_scheduler: StartScheduler) -> None:
+def test_a_standby_takes_over_from_a_killed_leader(
+    real_cluster: RealControlPlane, start_scheduler: StartScheduler
+) -> None:
     """Killed in the middle of its bindings: the other one leads as soon as the lease is over, and finishes them."""
-    admin, count = cluster.admin, 400
+    admin, count = real_cluster.admin, 400
     admin.create_all(node(f"n{number}") for number in range(5))
     admin.create_all(pod(f"p{number}", cpu="10m") for number in range(count))
     leader = start_scheduler("leader", config={"elect": True, "qps": 10}, ready=False)
-    first = eventually(lambda: holder(cluster), "the first one leads")
+    first = eventually(lambda: holder(real_cluster), "the first one leads")
     start_scheduler("standby", config={"elect": True, "qps": 300})
     assert admin.placements(), "the leader has not begun yet"
     leader.kill()
     killed = time.monotonic()
     assert len(admin.placements()) < count, "the leader was killed too late for this test"
-    eventually(lambda: holder(cluster) not in ("", first), "the other one leads", every=0.02)
+    eventually(lambda: holder(real_cluster) not in ("", first), "the other one leads", every=0.02)
     # The retry period is stretched by up to 120 %, so that two standbys do not ask in step.
     assert time.monotonic() - killed < LEASE_SECONDS + 2.2 * RETRY_SECONDS + 0.5
     eventually(lambda: len(admin.placements()) == count, "all pods are bound", every=0.2)
-    assert_placed_once(cluster, count, pods_per_node=110)
+    assert_placed_once(real_cluster, count, pods_per_node=110)
 
 
 def test_a_leader_that_is_asked_to_stop_leaves_order_behind(
-    cluster: ControlPlane, start_scheduler: StartScheduler
+    real_cluster: RealControlPlane, start_scheduler: StartScheduler
 ) -> None:
     """SIGTERM during bindings: exit code 0, the lease given back, each pod either bound or free for the next one."""
-    admin, count = cluster.admin, 500
+    admin, count = real_cluster.admin, 500
     admin.create_all(node(f"n{number}") for number in range(5))
     admin.create_all(pod(f"p{number}", cpu="10m") for number in range(count))
     leader = start_scheduler("leader", config={"elect": True, "qps": 40}, ready=False)
     eventually(lambda: len(admin.placements()) > 20, "some pods are bound", every=0.02)
     leader.signal(signal.SIGTERM)
     assert leader.wait(15) == 0
-    assert holder(cluster) == ""
+    assert holder(real_cluster) == ""
     assert 20 < len(admin.placements()) < count
 
     start_scheduler("next", config={"elect": True, "qps": 300})
     eventually(lambda: len(admin.placements()) == count, "all pods are bound", every=0.2)
-    assert_placed_once(cluster, count, pods_per_node=110)
+    assert_placed_once(real_cluster, count, pods_per_node=110)
 
 
-def test_a_leader_without_its_lease_ends_at_once(cluster: ControlPlane, start_scheduler: StartScheduler) -> None:
+def test_a_leader_without_its_lease_ends_at_once(
+    real_cluster: RealControlPlane, start_scheduler: StartScheduler
+) -> None:
     """Somebody else took the lease while it was stopped: it notices, and exits with code 1."""
     leader = start_scheduler("leader", config={"elect": True})
-    eventually(lambda: holder(cluster), "it leads")
+    eventually(lambda: holder(real_cluster), "it leads")
     leader.signal(signal.SIGSTOP)
     taken = {"holderIdentity": "usurper", "leaseDurationSeconds": 60}
-    cluster.admin.patch("Lease", LEASE, {"spec": taken}, "kube-system")
+    real_cluster.admin.patch("Lease", LEASE, {"spec": taken}, "kube-system")
     leader.signal(signal.SIGCONT)
     assert leader.wait(LEASE_SECONDS + 5) == 1
     assert "Leaderelection lost" in leader.log
 
 
-def test_without_election_a_stop_is_an_error(cluster: ControlPlane, start_scheduler: StartScheduler) -> None:
+def test_without_election_a_stop_is_an_error(real_cluster: RealControlPlane, start_scheduler: StartScheduler) -> None:
     """As kube-scheduler: it was not meant to end."""
     scheduler = start_scheduler()
     scheduler.signal(signal.SIGTERM)

@@ -17,20 +17,20 @@ ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
 APPS = ("web", "db", "cache", "batch")
 
 
-def test_two_hundred_mixed_pods(cluster: RealControlPlane, start_scheduler: StartScheduler) -> None:
+def test_two_hundred_mixed_pods(real_cluster: RealControlPlane, start_scheduler: StartScheduler) -> None:
     """Each pod goes to one of the nodes that kube-scheduler finds best right then, or waits for the same reasons."""
-    program = cluster.program("kube-scheduler")
+    program = real_cluster.program("kube-scheduler")
     if program is None:
         pytest.skip("kube-scheduler itself is not installed")
-    admin, random = cluster.admin, Random(20)
+    admin, random = real_cluster.admin, Random(20)
     admin.create_all(mixed_nodes())
     start_scheduler()
     placed = waiting = 0
-    with shadow_scheduler(program, cluster) as shadow:
+    with shadow_scheduler(program, real_cluster) as shadow:
         for number in range(PODS):
             manifest = mixed_pod(number, random)
             expected = shadow.decide(manifest)
-            decided = decide(cluster, manifest)
+            decided = decide(real_cluster, manifest)
             if expected.best:
                 assert decided in expected.best, manifest
                 placed += 1
@@ -42,13 +42,13 @@ def test_two_hundred_mixed_pods(cluster: RealControlPlane, start_scheduler: Star
     assert waiting > PODS / 20
 
 
-def decide(cluster: RealControlPlane, manifest: Json) -> str:
+def decide(real_cluster: RealControlPlane, manifest: Json) -> str:
     """The node that our scheduler puts a pod on, or why it puts it on none."""
     name = manifest["metadata"]["name"]
-    cluster.admin.create(manifest)
+    real_cluster.admin.create(manifest)
 
     def decision() -> str:
-        found = cluster.admin.get("Pod", name)
+        found = real_cluster.admin.get("Pod", name)
         text: str = found["spec"].get("nodeName", "") or condition(found).get("message", "")
         return text
 

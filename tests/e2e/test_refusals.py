@@ -11,10 +11,10 @@ from tests.e2e.conftest import StartScheduler
 from tests.e2e.control_plane import RealControlPlane
 
 
-def with_foreign_authority(cluster: RealControlPlane) -> Path:
-    file = cluster.kubeconfig("stranger")
+def with_foreign_authority(real_cluster: RealControlPlane) -> Path:
+    file = real_cluster.kubeconfig("stranger")
     config = yaml.safe_load(file.read_text())
-    config["clusters"][0]["cluster"]["certificate-authority"] = str(Authority(cluster.folder / "foreign").file)
+    config["clusters"][0]["cluster"]["certificate-authority"] = str(Authority(real_cluster.folder / "foreign").file)
     file.write_text(yaml.safe_dump(config))
     return file
 
@@ -38,11 +38,11 @@ def with_foreign_authority(cluster: RealControlPlane) -> Path:
     ],
 )
 def test_a_refusal_is_one_line_and_exit_code_1(
-    cluster: RealControlPlane, start_scheduler: StartScheduler, kubeconfig: object, says: str
+    real_cluster: RealControlPlane, start_scheduler: StartScheduler, kubeconfig: object, says: str
 ) -> None:
     """Waiting would not help: a person has to mend it."""
     assert callable(kubeconfig)
-    scheduler = start_scheduler(kubeconfig=kubeconfig(cluster), ready=False)
+    scheduler = start_scheduler(kubeconfig=kubeconfig(real_cluster), ready=False)
     assert scheduler.wait(20) == 1
     lines = scheduler.log.splitlines()
     assert lines[0].startswith(f"error: {says}"), scheduler.log

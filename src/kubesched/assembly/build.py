@@ -13,11 +13,13 @@ from kubesched.engine import Evaluator, Lineup
 from kubesched.errors import ConfigurationError
 from kubesched.framework import (
     ApiWriter,
+    DeviceObserver,
     EventHint,
     EventRecorder,
     ObjectStores,
     PluginFactory,
     PreemptionObserver,
+    SilentDeviceObserver,
     SilentPreemption,
     SilentVolumeObserver,
     Stopwatch,
@@ -61,8 +63,8 @@ class Outside:
     calls: PluginObserver | None = None
     preemption: PreemptionObserver | None = None
     volumes: VolumeObserver | None = None
+    devices: DeviceObserver | None = None
     pod_groups: PodGroupObserver | None = None
-    assumed_ttl: float | None = None
     max_unschedulable: float = 300.0
 
 
@@ -83,7 +85,7 @@ def build_scheduler(config: KubeSchedulerConfiguration, gates: FeatureGates, out
     """Raises ConfigurationError with everything that is wrong in the configuration's profiles."""
     features = resource_features(gates)
     cluster, objects = Cluster(features), ObjectStores()
-    cache = Cache(cluster, outside.clock, ttl=outside.assumed_ttl)
+    cache = Cache(cluster)
     nominator = PodNominator(objects.of(Pod))
     surroundings = Surroundings(
         cluster=cluster,
@@ -98,6 +100,7 @@ def build_scheduler(config: KubeSchedulerConfiguration, gates: FeatureGates, out
         extenders=outside.extenders,
         preemption_observer=outside.preemption or SilentPreemption(),
         volume_observer=outside.volumes or SilentVolumeObserver(),
+        device_observer=outside.devices or SilentDeviceObserver(),
     )
     profiles = _profiles(config, surroundings, outside)
     queue = SchedulingQueue(

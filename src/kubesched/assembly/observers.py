@@ -132,6 +132,21 @@ class VolumeMetrics:
         self._metrics.volume_scheduling_stage_error.inc(operation)
 
 
+class DeviceMetrics:
+    """A `DeviceObserver`."""
+
+    def __init__(self, metrics: SchedulerMetrics) -> None:
+        self._metrics = metrics
+
+    def claim_created(self, result: str) -> None:
+        self._metrics.resourceclaim_creates.inc(result)
+
+    def awaited(self, profile: str, driver: str, result: str, seconds: float, *, has_conditions: bool) -> None:
+        self._metrics.dra_bindingconditions_wait_duration.observe(seconds, profile, driver, result)
+        if has_conditions:
+            self._metrics.dra_bindingconditions_allocations.inc(profile, driver, result)
+
+
 def show_state(metrics: SchedulerMetrics, assembled: Assembled) -> None:
     """Numbers that are read off the scheduler's state whenever somebody scrapes."""
     queue, cache, scheduler = assembled.queue, assembled.cache, assembled.scheduler

@@ -27,6 +27,7 @@ from prometheus_client import CollectorRegistry
 from kubesched.assembly.build import Outside, build_scheduler
 from kubesched.assembly.observers import (
     AttemptMetrics,
+    DeviceMetrics,
     PluginMetrics,
     PodGroupMetrics,
     PreemptionMetrics,
@@ -144,6 +145,7 @@ class SchedulerProcess:
                 preemption=PreemptionMetrics(metrics),
                 pod_groups=PodGroupMetrics(metrics),
                 volumes=VolumeMetrics(metrics),
+                devices=DeviceMetrics(metrics),
                 max_unschedulable=settings.max_unschedulable.total_seconds(),
             ),
         )
@@ -250,10 +252,11 @@ class SchedulerProcess:
     def _listen_to_signals(self) -> None:
         loop = asyncio.get_running_loop()
         for asks_to_stop in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(asks_to_stop, self._asked_to_stop)
+            loop.add_signal_handler(asks_to_stop, self.ask_to_stop)
         loop.add_signal_handler(signal.SIGUSR2, log_state, self._assembled)
 
-    def _asked_to_stop(self) -> None:
+    def ask_to_stop(self) -> None:
+        """What SIGTERM and SIGINT do; asked again, it ends at once."""
         if self._over.done():
             self._exit_now(1)
         else:

@@ -53,6 +53,9 @@ def bench(
     against: Annotated[
         str, typer.Option(help="Run every workload with another scheduler, too: its command line, with {kubeconfig}.")
     ] = "",
+    hold: Annotated[
+        bool, typer.Option("--hold", help="Start the scheduler when the measured pods are all there, not before.")
+    ] = False,
     json_file: Annotated[Path | None, typer.Option("--json", help="Write scheduler_perf's dataItems here.")] = None,
     time_limit: Annotated[float, typer.Option(help="Seconds after which a workload counts as failed.")] = 300.0,
     stages: Annotated[bool, typer.Option(help="Also show where the CPU time of a pod goes.")] = False,
@@ -63,7 +66,7 @@ def bench(
     workloads = load_workloads(config or [], pattern=workload, labels=label or ())
     if not workloads:
         raise ConfigurationError(["no workload matches: see --config, --workload and --label"])
-    options = RunOptions(mode=mode, time_limit=time_limit, stages=stages, kubeconfig=kubeconfig)
+    options = RunOptions(mode=mode, time_limit=time_limit, stages=stages, kubeconfig=kubeconfig, holds=hold)
     _check(options, against)
     results = _run_all(workloads, options, against)
     console = Console(highlight=False, width=None if sys.stdout.isatty() else PLAIN_WIDTH)
@@ -129,7 +132,9 @@ def _run_all(workloads: list[Workload], options: RunOptions, against: str) -> li
             result = run_apart(workload, chosen, show)
             results.append(result)
             progress.remove_task(task)
-            progress.console.print(f"{workload.full_name}: {_in_short(result)}", highlight=False, soft_wrap=True)
+            progress.console.print(
+                f"{workload.full_name} ({result.scheduler}): {_in_short(result)}", highlight=False, soft_wrap=True
+            )
             progress.advance(overall)
     return results
 
@@ -142,6 +147,7 @@ def _in_short(result: Result) -> str:
 def _table(results: list[Result]) -> Table:
     table = Table(box=None)
     table.add_column("workload", no_wrap=True)
+    table.add_column("scheduler", no_wrap=True)
     for name in ("pods", "pods/s", "p50", "p90", "p99", "CPU s", "µs/pod", "peak MiB"):
         table.add_column(name, justify="right", no_wrap=True)
     for result in results:
@@ -149,6 +155,7 @@ def _table(results: list[Result]) -> Table:
             shares = stretch.percentiles()
             table.add_row(
                 result.workload,
+                result.scheduler,
                 f"{stretch.pods:,}",
                 f"{stretch.throughput:,.0f}",
                 *(f"{shares.get(f'Perc{share}', 0):,.0f}" for share in (50, 90, 99)),

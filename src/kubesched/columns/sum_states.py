@@ -18,6 +18,7 @@ _UNKNOWN: Final = -1
 _MOST_REMEMBERED: Final = 1 << 18
 _FEWEST_ROWS: Final = 4096
 _SHARE: Final = 4
+_NUMBERS_PER_ROW: Final = 64
 
 
 class Alike(NamedTuple):
@@ -71,9 +72,10 @@ class SumStates:
         if not _FEWEST_ROWS <= rows <= len(self._of_row):
             return None
         states = np.frombuffer(self._of_row, dtype=np.int64)[:rows]
-        if states.min() < 0:
-            return None
-        example = np.full(int(states.max()) + 1, _UNKNOWN, dtype=np.intp)
+        highest = int(states.max())
+        if states.min() < 0 or highest >= _NUMBERS_PER_ROW * rows:
+            return None  # numbers only grow: after a long time a table of them would cost more than it saves
+        example = np.full(highest + 1, _UNKNOWN, dtype=np.intp)
         example[states] = np.arange(rows)
         present = np.flatnonzero(example >= 0)
         if len(present) * _SHARE > rows:

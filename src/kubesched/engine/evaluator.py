@@ -8,18 +8,20 @@ ranking.best()         ->  a node
 from __future__ import annotations
 
 from collections import Counter, OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from random import Random
 from typing import Final
 
 import numpy as np
 
 from kubesched.columns import ABSENT, Booleans, Cluster, NodeView, PodInfo, PodTemplate, WhatIf
-from kubesched.engine.fit import Fit, PluginVerdict, Ranking
+from kubesched.engine.fit import Fit
 from kubesched.engine.kept import Kept
 from kubesched.engine.kept_scores import Scores
 from kubesched.engine.lineup import Lineup, ask_filter
+from kubesched.engine.ranking import Ranking
 from kubesched.engine.relatives import Relatives
+from kubesched.engine.row_statuses import PluginVerdict
 from kubesched.framework import CycleState, FilterPlugin, Nominator, Stopwatch
 from kubesched.framework.stopwatch import ATTEMPTS_PER_SAMPLE
 
@@ -31,18 +33,17 @@ _FEWEST_KEPT: Final = 8
 class _DroppedOnFailure:
     """A plugin that fails half-way leaves answers that are half true: they are not kept, nor inherited."""
 
-    __slots__ = ("_all", "_kept")
+    __slots__ = ("_drop", "_kept")
 
-    def __init__(self, kept: Kept, all_kept: dict[PodTemplate, Kept]) -> None:
+    def __init__(self, kept: Kept, drop: Callable[[Kept], None]) -> None:
         self._kept = kept
-        self._all = all_kept
+        self._drop = drop
 
     def __enter__(self) -> None: ...
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is not None:
-            self._all.pop(self._kept.template, None)
-            self._kept.drop()
+            self._drop(self._kept)
 
 
 class Evaluator:
@@ -72,7 +73,7 @@ class Evaluator:
     def filter(self, pod: PodInfo) -> Fit:
         """Run PreFilter and Filter. Raises PluginError if a plugin fails."""
         kept = self._kept_for(pod.template)
-        with _DroppedOnFailure(kept, self._kept):
+        with _DroppedOnFailure(kept, self._drop):
             state = kept.start(pod)
             stopwatch = state.stopwatch = state.lasting.stopwatch = self._next_stopwatch()
             if stopwatch is not None:
@@ -117,7 +118,7 @@ class Evaluator:
 
     def _rank(self, fit: Fit) -> Ranking:
         if fit.is_whole:
-            with _DroppedOnFailure(fit.kept, self._kept):
+            with _DroppedOnFailure(fit.kept, self._drop):
                 maxima = fit.kept.ranked(fit.state, fit.pod)
             if maxima is not None:
                 return Ranking(self._cluster, self._random, maxima=maxima)
@@ -125,7 +126,7 @@ class Evaluator:
 
     def score(self, fit: Fit) -> Scores:
         """The scores of every feasible node, plugin by plugin: for explanations."""
-        with _DroppedOnFailure(fit.kept, self._kept):
+        with _DroppedOnFailure(fit.kept, self._drop):
             return fit.kept.scored(fit.state, fit.pod, fit.rows())
 
     def fits_with_nominated(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Booleans:
@@ -179,6 +180,12 @@ class Evaluator:
         while len(self._kept) > most:
             self._rows_of_dropped += self._kept.popitem(last=False)[1].rows_asked
         return kept
+
+    def _drop(self, kept: Kept) -> None:
+        if self._kept.get(kept.template) is kept:
+            del self._kept[kept.template]
+            self._rows_of_dropped += kept.rows_asked
+        kept.drop()
 
     def _ask_cycle_filters(self, fit: Fit) -> None:
         """Plugins that keep nothing are asked about the rows that are still feasible, one after the other."""

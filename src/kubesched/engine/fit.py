@@ -1,33 +1,20 @@
-"""Which nodes take a pod, why the others do not, and how good the feasible ones are."""
+"""Which nodes take a pod, and why the others do not."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from random import Random
+from collections.abc import Collection, Iterable, Mapping
 
 import numpy as np
 
-from kubesched.columns import Booleans, Cluster, Integers, PodInfo
+from kubesched.columns import Booleans, Cluster, PodInfo
 from kubesched.engine.filter_column import FilterColumn
 from kubesched.engine.kept import Kept
-from kubesched.engine.kept_scores import Scores
 from kubesched.engine.lineup import ask_filter
 from kubesched.engine.pre_filtering import PreFiltered
-from kubesched.engine.selection import BlockMaxima, best_of
+from kubesched.engine.row_statuses import PluginVerdict, RowStatuses
 from kubesched.engine.tracker import RowArray
-from kubesched.framework import Code, CycleState, Diagnosis, NodeStatuses, Status, Verdict
+from kubesched.framework import CycleState, Diagnosis, Status, Verdict
 from kubesched.objects import Node
-
-
-@dataclass(frozen=True, slots=True)
-class PluginVerdict:
-    """What a plugin said in this cycle about some rows."""
-
-    plugin: str
-    rows: RowArray
-    verdict: Verdict
 
 
 class Fit:
@@ -208,100 +195,3 @@ class Fit:
             said.append(PluginVerdict(plugin.name, rows, answer))
             self._verdicts.append(said[-1])
         return said
-
-
-class RowStatuses(NodeStatuses):
-    """Node statuses read out of arrays, when somebody asks."""
-
-    def __init__(
-        self,
-        cluster: Cluster,
-        rejections: list[PluginVerdict],
-        overrides: dict[int, Status],
-        considered: Booleans | None,
-        absent: Status | None,
-    ) -> None:
-        self._cluster = cluster
-        self._rejections = rejections
-        self._overrides = overrides
-        self._considered = considered
-        if absent is not None:
-            self.absent = absent
-
-    def plugins(self) -> set[str]:
-        return {said.plugin for said in self._rejections} | {s.plugin for s in self._overrides.values() if s.plugin}
-
-    def pending_plugins(self) -> set[str]:
-        """The plugins that wait for something outside."""
-        pending = {status.plugin for status in self._overrides.values() if status.code is Code.PENDING}
-        return pending | {said.plugin for said in self._rejections if said.verdict.is_pending()}
-
-    def histogram(self) -> Counter[str]:
-        counts = Counter(reason for status in self._overrides.values() for reason in status.reasons)
-        for said in self._rejections:
-            counts += said.verdict.histogram()
-        return counts
-
-    def rows_open_to_preemption(self, cluster: Cluster) -> RowArray:
-        """Rows whose status is Unschedulable: removing pods there may help."""
-        if self._considered is None and not self._rejections and not self._overrides:
-            everywhere = self.absent.code is Code.UNSCHEDULABLE
-            return np.flatnonzero(self._cluster.nodes.exists) if everywhere else np.empty(0, dtype=np.intp)
-        rows = [said.rows[~said.verdict.unresolvable()] for said in self._rejections]
-        rows.append(np.array([r for r, s in self._overrides.items() if s.code is Code.UNSCHEDULABLE], dtype=np.intp))
-        return np.sort(np.concatenate(rows))
-
-    def __getitem__(self, name: str) -> Status:
-        row = self._cluster.nodes.row_of[name]
-        if row in self._overrides:
-            return self._overrides[row]
-        for said in self._rejections:
-            position = np.flatnonzero(said.rows == row)
-            if len(position):
-                return said.verdict.status(int(position[0]), said.plugin)
-        raise KeyError(name)
-
-    def __iter__(self) -> Iterator[str]:
-        names = self._cluster.nodes.names
-        for row in self._overrides:
-            yield names[row]
-        for said in self._rejections:
-            for row in said.rows.tolist():
-                yield names[row]
-
-    def __len__(self) -> int:
-        return len(self._overrides) + sum(len(said.rows) for said in self._rejections)
-
-
-class Ranking:
-    """The feasible nodes by total score."""
-
-    def __init__(
-        self, cluster: Cluster, random: Random, *, maxima: BlockMaxima | None = None, scores: Scores | None = None
-    ) -> None:
-        self._cluster = cluster
-        self._random = random
-        self._maxima = maxima
-        self._scores = scores
-
-    def best(self) -> str:
-        """The name of one of the best nodes, each with the same probability."""
-        names = self._cluster.nodes.names
-        if self._maxima is not None:
-            return names[self._maxima.best(self._random)]
-        assert self._scores is not None
-        return names[int(self._scores.rows[best_of(self._scores.totals, self._random)])]
-
-    def by_name(self) -> dict[str, int]:
-        """The totals by node name, for whoever must wait before the choice: rows may have changed by then."""
-        rows, totals = self.totals()
-        names = self._cluster.nodes.names
-        return {names[row]: total for row, total in zip(rows.tolist(), totals.tolist(), strict=True)}
-
-    def totals(self) -> tuple[RowArray, Integers]:
-        """The feasible rows and their totals."""
-        if self._maxima is not None:
-            rows = np.flatnonzero(self._maxima.totals >= 0)
-            return rows, self._maxima.totals[rows]
-        assert self._scores is not None
-        return self._scores.rows, self._scores.totals

@@ -54,7 +54,7 @@ class Kept:
         return state
 
     def drop(self) -> None:
-        """Nothing is known any more, not to those either who might inherit it."""
+        """Forget every answer: nobody inherits one, and all plugins are asked about all rows again."""
         self.filters.drop()
         self.scores.drop()
 

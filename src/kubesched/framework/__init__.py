@@ -1,7 +1,19 @@
-"""The contract that plugins are written against."""
+"""The contract that plugins are written against: extension points, answers, events, and what a plugin may ask.
+
+    Plugin, FilterPlugin, ...   the extension points, with what each may rely on and must promise
+    Status, Verdict, Diagnosis  answers: about a pod, about many nodes at once, and all of them together
+    CycleState                  what plugins remember within one attempt
+    ClusterEvent, EventHint     what may make a rejected pod schedulable
+    Handle, ObjectStores        what a plugin may ask of the scheduler, and what the informers know
+    ...Observer, Stopwatch      seams that metrics hang on
+
+Contracts and values only: whoever fulfils or calls them lives above (`runtime`, `engine`, `state`, `plugins`). What is
+public for plugin authors is exported here, together with the views and templates of `columns` that they read.
+"""
 
 from kubesched.columns import Cluster, NodeView, PodInfo, PodTemplate, WhatIf
 from kubesched.framework.cycle_state import CycleState
+from kubesched.framework.device_observer import DeviceObserver, SilentDeviceObserver
 from kubesched.framework.diagnosis import Diagnosis, ListedStatuses, NodeStatuses
 from kubesched.framework.events import Action, ClusterEvent, EventHint, Hint, Resource
 from kubesched.framework.handle import (
@@ -64,6 +76,7 @@ __all__ = [
     "ClusterEvent",
     "Code",
     "CycleState",
+    "DeviceObserver",
     "Diagnosis",
     "EventHint",
     "EventRecorder",
@@ -108,6 +121,7 @@ __all__ = [
     "ReservePlugin",
     "Resource",
     "ScorePlugin",
+    "SilentDeviceObserver",
     "SilentPreemption",
     "SilentVolumeObserver",
     "Status",

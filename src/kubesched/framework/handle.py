@@ -13,6 +13,7 @@ from kubesched.clock import Clock
 from kubesched.columns import Booleans, Cluster, NodeView, PodInfo
 from kubesched.config.feature_gates import FeatureGates
 from kubesched.framework.cycle_state import CycleState
+from kubesched.framework.device_observer import DeviceObserver
 from kubesched.framework.listers import ObjectStores
 from kubesched.framework.pod_group import PodGroupStates
 from kubesched.framework.preemption import PreemptionObserver, Victims
@@ -163,6 +164,8 @@ class Handle(Protocol):
     def preemption_observer(self) -> PreemptionObserver: ...
     @property
     def volume_observer(self) -> VolumeObserver: ...
+    @property
+    def device_observer(self) -> DeviceObserver: ...
     def waiting_pods(self) -> Iterable[WaitingPod]: ...
     def waiting_pod(self, uid: str) -> WaitingPod | None: ...
     def cancel_binding(self, uid: str, reason: str) -> bool:

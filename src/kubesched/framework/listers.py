@@ -16,7 +16,9 @@ Listener = Callable[[T | None, T | None], None]
 class ObjectStore(Generic[T]):
     """The objects of one kind. `version` changes with every change: use it in a plugin's `basis`.
 
-    `changes` names the keys (`namespace/name`, or just the name) that were set or removed, for those who keep an index.
+    There are two ways to keep an index of them. Read `changes`, the keys (`namespace/name`, or just the name) that were
+    set or removed, when the index is asked for something: then only what is needed is looked at, and a burst of
+    changes costs little. Or `subscribe`, where one must see what was there before, or must never be behind.
     """
 
     def __init__(self) -> None:
@@ -38,6 +40,12 @@ class ObjectStore(Generic[T]):
     def in_namespace(self, namespace: str) -> Iterator[T]:
         return iter(self._by_namespace.get(namespace, {}).values())
 
+    def subscribe(self, listener: Listener[T]) -> None:
+        """Tell `listener` of every change from now on; of what is there already, at once."""
+        for obj in self:
+            listener(None, obj)
+        self._listeners.append(listener)
+
     def set(self, obj: T) -> T | None:
         """Add or replace; returns what was there before."""
         metadata = obj.metadata  # type: ignore[attr-defined]  # every Kubernetes object has it
@@ -46,29 +54,24 @@ class ObjectStore(Generic[T]):
         self._objects[key] = obj
         if metadata.namespace:
             self._by_namespace.setdefault(metadata.namespace, {})[key] = obj
-        self.version += 1
-        self.changes.append(key)
-        for listener in self._listeners:
-            listener(old, obj)
+        self._changed(key, old, obj)
         return old
 
-    def subscribe(self, listener: Listener[T]) -> None:
-        """Tell `listener` of every change from now on; of what is there already, at once."""
-        for obj in self:
-            listener(None, obj)
-        self._listeners.append(listener)
-
     def remove(self, obj: T) -> T | None:
+        """Returns what was there; None if there was nothing."""
         metadata = obj.metadata  # type: ignore[attr-defined]  # every Kubernetes object has it
         old = self._objects.pop(metadata.key, None)
         if old is not None:
             if metadata.namespace:
                 del self._by_namespace[metadata.namespace][metadata.key]
-            self.version += 1
-            self.changes.append(metadata.key)
-            for listener in self._listeners:
-                listener(old, None)
+            self._changed(metadata.key, old, None)
         return old
+
+    def _changed(self, key: str, old: T | None, new: T | None) -> None:
+        self.version += 1
+        self.changes.append(key)
+        for listener in self._listeners:
+            listener(old, new)
 
 
 class ObjectStores:

@@ -40,7 +40,8 @@ MAX_SCORE: Final = 100
 class Reach(enum.Enum):
     """What an answer about one node depends on, besides the pod's template and the plugin's `basis`.
 
-    NODE   the node's own facts (labels, taints, allocatable, ...)
+    NODE   the node's own facts: labels, spec, allocatable, images, declared features. Not its annotations or
+           conditions: they change with every heartbeat, and nobody is told
     SUMS   the node's allocatable resources, and how many pods it has and what they request together: nothing else
     ROW    everything about the node and the pods on it
     CYCLE  anything: never reused. Always right, and slower
@@ -183,7 +184,11 @@ class PostFilterPlugin(Plugin):
 
 class PreScorePlugin(Plugin):
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Status:
-        """Look at the feasible nodes once before they are scored. SKIP: this plugin's Score is not called."""
+        """Look at the feasible nodes once before they are scored. SKIP: this plugin's Score is not called.
+
+        With a reach other than CYCLE the answer, and what was written to `state`, are reused while the basis stays
+        equal: they must not depend on which nodes are feasible, and of the pod on nothing but its template.
+        """
         raise NotImplementedError
 
 

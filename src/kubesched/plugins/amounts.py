@@ -1,8 +1,11 @@
 """Numbers of one node or of many: a formula is written once and holds for both.
 
-The engine asks most often about a single node, the one where the last pod went. Plain integers are several times
-faster there than arrays of length one, so the columns of such a view become integers. Arrays count as Go's int64 does,
-overflow included: a number that could overflow in a percentage therefore stays in its array.
+The engine asks most often about a single node, the one where the last pod went, unless it remembers what a node with
+the same sums was told. Plain integers are several times faster there than arrays of length one, so the columns of such
+a view become integers. (Measured with 5,000 nodes: a pod costs a third less where the nodes are of 1,700 kinds, as real
+ones are that differ by some KiB of memory; where all are equal, it costs the same.)
+
+Arrays count as Go's int64 does, overflow included: a number that could overflow in a percentage stays in its array.
 
 Functions that say so work in place: hand them a result of your own, never a column of the table.
 """

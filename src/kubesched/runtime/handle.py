@@ -14,12 +14,14 @@ from kubesched.config.feature_gates import FeatureGates
 from kubesched.framework import (
     ApiWriter,
     CycleState,
+    DeviceObserver,
     EventRecorder,
     Extender,
     Nominator,
     ObjectStores,
     PodGroupStates,
     PreemptionObserver,
+    SilentDeviceObserver,
     SilentPreemption,
     SilentVolumeObserver,
     VolumeObserver,
@@ -60,6 +62,7 @@ class Surroundings:
     """Set once the scheduler exists."""
     preemption_observer: PreemptionObserver = field(default_factory=SilentPreemption)
     volume_observer: VolumeObserver = field(default_factory=SilentVolumeObserver)
+    device_observer: DeviceObserver = field(default_factory=SilentDeviceObserver)
 
 
 class ProfileHandle:
@@ -83,6 +86,7 @@ class ProfileHandle:
         """By uid: how to cancel a pod that is in its PreBind."""
         self.preemption_observer = surroundings.preemption_observer
         self.volume_observer = surroundings.volume_observer
+        self.device_observer = surroundings.device_observer
         self.engine: FiltersWithNominated | None = None
 
     def waiting_pods(self) -> Iterable[WaitingPod]:

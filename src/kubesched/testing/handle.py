@@ -16,6 +16,7 @@ from kubesched.columns import Booleans, Cluster, NodeView, PodInfo
 from kubesched.config.feature_gates import FeatureGates
 from kubesched.framework import (
     CycleState,
+    DeviceObserver,
     Extender,
     FilterPlugin,
     ObjectStores,
@@ -24,6 +25,7 @@ from kubesched.framework import (
     PreFilterPlugin,
     PreScorePlugin,
     ScorePlugin,
+    SilentDeviceObserver,
     SilentPreemption,
     SilentVolumeObserver,
     Status,
@@ -54,6 +56,7 @@ class FakeHandle:
     activated: list[PodInfo] = field(default_factory=list)
     preemption_observer: PreemptionObserver = field(default_factory=SilentPreemption)
     volume_observer: VolumeObserver = field(default_factory=SilentVolumeObserver)
+    device_observer: DeviceObserver = field(default_factory=SilentDeviceObserver)
     tasks: list[asyncio.Task[None]] = field(default_factory=list)
     """What plugins started beside the scheduling; a test awaits it."""
     filters: Sequence[FilterPlugin] = ()

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from kubesched.assembly.memory_api import MemoryApi
 from kubesched.clock import VirtualClock
 from kubesched.errors import ApiStatusError
-from kubesched.framework import CycleState, Status
+from kubesched.framework import CycleState, SilentDeviceObserver, Status
 from kubesched.objects import Pod, ResourceClaim, convert
 from kubesched.plugins.dynamic_resources import DynamicResources
 from kubesched.plugins.dynamic_resources.ledger import Ledger
@@ -207,9 +207,18 @@ def report(w: World, condition: str) -> None:
     w.handle.objects.of(ResourceClaim).set(changed)
 
 
+class ListedDevices(SilentDeviceObserver):
+    def __init__(self) -> None:
+        self.waits: list[tuple[str, float, bool]] = []
+
+    def awaited(self, profile: str, driver: str, result: str, seconds: float, *, has_conditions: bool) -> None:
+        self.waits.append((result, seconds, has_conditions))
+
+
 async def test_devices_that_must_get_ready() -> None:
     """PreBind waits for the binding conditions, and says so in an event."""
     w = world(WAITS)
+    w.handle.device_observer = observer = ListedDevices()
     w.reserve()
     binding = asyncio.create_task(w.pre_bind())
     for _ in range(20):
@@ -219,11 +228,13 @@ async def test_devices_that_must_get_ready() -> None:
     report(w, "ready")
     await _advance(w.clock, 5)
     assert (await binding).is_success
+    assert observer.waits == [("success", 5.0, True)]
 
 
 async def test_devices_that_fail_to_get_ready() -> None:
     """A failure condition ends the wait; the next attempt may then give the claim back."""
     w = world(WAITS)
+    w.handle.device_observer = observer = ListedDevices()
     w.reserve()
     binding = asyncio.create_task(w.pre_bind())
     for _ in range(20):
@@ -231,6 +242,21 @@ async def test_devices_that_fail_to_get_ready() -> None:
     report(w, "broken")
     await _advance(w.clock, 5)
     assert (await binding).message == 'device binding failed: claim=claim, reason=Why, message="what"'
+    assert observer.waits == [("failure", 5.0, True)]
+
+
+async def test_devices_that_take_too_long() -> None:
+    """The wait ends with the binding timeout."""
+    w = world(WAITS)
+    w.handle.device_observer = observer = ListedDevices()
+    w.reserve()
+    binding = asyncio.create_task(w.pre_bind())
+    for _ in range(200):
+        await _advance(w.clock, 5)
+        if binding.done():
+            break
+    assert "device binding timeout" in (await binding).message
+    assert [result for result, _, _ in observer.waits] == ["timeout"]
 
 
 async def _advance(clock: VirtualClock, seconds: float) -> None:

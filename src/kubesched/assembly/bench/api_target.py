@@ -26,9 +26,6 @@ from kubesched.objects import KINDS, Kind, Pod
 AT_ONCE: Final = 30
 """Requests under way, as upstream's creators have workers."""
 
-LOOKS_AFTER: Final = 0.5
-"""Seconds between looks at whether the scheduler still runs."""
-
 _LABEL: Final = {"kubesched.io/bench": "true"}
 _KEEPS_STATUS: Final = frozenset(("Node", "ResourceSlice", "CSINode"))
 """Kinds whose status the API server takes from a new object; that of others is written afterwards."""
@@ -78,7 +75,8 @@ class ApiTarget:
         self.pods = PodProgress(clock)
         self._created: dict[tuple[str, str, str], None] = {}
         self._claims: dict[str, list[Request]] = defaultdict(list)
-        self._watching: list[asyncio.Task[None]] = []
+        self._watching: asyncio.Task[None] | None = None
+        self._guarding: asyncio.Task[None] | None = None
         self._transport: HttpTransport | None = None
         self._scheduler: Process | None = None
 
@@ -88,18 +86,14 @@ class ApiTarget:
         self._rest = RestClient(self._transport, self._clock, self._random)
         informer = Informer(Pod)
         informer.add_handler(self)
-        self._watching = [asyncio.create_task(informer.run(self._rest, self._clock, self._random))]
+        self._watching = asyncio.create_task(informer.run(self._rest, self._clock, self._random))
         await informer.wait_for_sync()
         self._scheduler = Process(self._command(self._server.kubeconfig))
-        await self._scheduler.start()
-        self._watching.append(asyncio.create_task(self._look_after(self._scheduler)))
+        await self.release()
 
     async def stop(self) -> None:
-        if self._scheduler is not None:
-            await self._scheduler.stop()
-        for task in self._watching:
-            task.cancel()
-        await asyncio.gather(*self._watching, return_exceptions=True)
+        await self.hold()
+        await _cancelled(self._watching)
         if self._transport is not None:
             if isinstance(self._server, GivenServer):
                 await self._clean_up()
@@ -152,6 +146,16 @@ class ApiTarget:
         except ApiStatusError as error:
             if error.code != 404:
                 raise
+
+    async def hold(self) -> None:
+        await _cancelled(self._guarding)
+        if self._scheduler is not None:
+            await self._scheduler.stop()
+
+    async def release(self) -> None:
+        assert self._scheduler is not None, "started"
+        await self._scheduler.start()
+        self._guarding = asyncio.create_task(self._look_after(self._scheduler))
 
     def settle(self) -> None: ...
 
@@ -214,13 +218,17 @@ class ApiTarget:
 
     async def _look_after(self, scheduler: Process) -> None:
         """A scheduler that ends is the end of the benchmark: nobody will schedule what it waits for."""
-        while True:
-            await self._clock.sleep(LOOKS_AFTER)
-            try:
-                scheduler.raise_if_dead()
-            except KubeschedError as error:
-                self.pods.fail(error)
-                return
+        await scheduler.ended()
+        try:
+            scheduler.raise_if_dead()
+        except KubeschedError as error:
+            self.pods.fail(error)
+
+
+async def _cancelled(task: asyncio.Task[None] | None) -> None:
+    if task is not None:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
 
 
 async def _many(items: Iterable[T], do: Callable[[T], Awaitable[None]]) -> None:

@@ -22,18 +22,24 @@ class Collector:
         self._cpu = 0.0
         self._namespaces: frozenset[str] = frozenset()
         self._labels: Mapping[str, str] = {}
+        self._from_first = False
         self._current: Collected | None = None
         self.labels_of: Callable[[str], Mapping[str, str]] = lambda pod: {}
         """How the labels of a pod that an operation made are found."""
         self.collected: list[Collected] = []
 
-    def start(self, name: str, namespaces: Collection[str], labels: Mapping[str, str]) -> None:
-        """Measure the pods of some namespaces that have all these labels."""
+    def start(
+        self, name: str, namespaces: Collection[str], labels: Mapping[str, str], *, from_first: bool = False
+    ) -> None:
+        """Measure the pods of some namespaces that have all these labels.
+
+        With `from_first`, time begins with the first binding: a process needs a while to start.
+        """
         if self._current is not None:
             raise KubeschedError("metrics are being collected already")
         self._target.settle()
         self._current = Collected(name)
-        self._namespaces, self._labels = frozenset(namespaces), labels
+        self._namespaces, self._labels, self._from_first = frozenset(namespaces), labels, from_first
         self._target.durations()
         self._cpu = self._target.cpu_seconds()
         if self._sampler is not None:
@@ -47,12 +53,20 @@ class Collector:
         if self._sampler is not None:
             self._sampler.stop()
         stopped = self._clock.monotonic()
-        bound = self._target.pods.bound_at.items()
-        current.bound_at = [at - self._started for pod, at in bound if at >= self._started and self._counts(pod)]
+        every = self._target.pods.bound_at.items()
+        bound = [at for pod, at in every if at >= self._started and self._counts(pod)]
+        if self._from_first:
+            self._started = min(bound, default=self._started)
+        current.bound_at = [at - self._started for at in bound]
         current.wall_seconds = max(current.bound_at, default=stopped - self._started)
         current.cpu_seconds = self._target.cpu_seconds() - self._cpu
         current.durations = {labels: sorted(seconds) for labels, seconds in self._target.durations().items()}
         self.collected.append(current)
+
+    def stop_early(self) -> None:
+        """The workload did not end: its figures so far, if any are being collected."""
+        if self._current is not None:
+            self.stop()
 
     def _counts(self, pod: str) -> bool:
         namespace = pod.partition("/")[0]

@@ -85,16 +85,11 @@ class CoreTarget:
 
     async def start(self) -> None:
         gc.set_threshold(*GC_THRESHOLDS)
-        self._tasks = [
-            asyncio.create_task(self.assembled.scheduler.run()),
-            asyncio.create_task(self.assembled.queue.run()),
-        ]
+        await self.release()
 
     async def stop(self) -> None:
         self.assembled.queue.close()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self.hold()
         await self.assembled.scheduler.tasks.stop(grace=0)
 
     def prepare(self, manifest: Manifest) -> Any:
@@ -144,6 +139,17 @@ class CoreTarget:
 
     def _stored(self, kind: type, name: str, namespace: str) -> Any:
         return self.assembled.objects.of(kind).get(name, namespace)
+
+    async def hold(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def release(self) -> None:
+        self._tasks = [
+            asyncio.create_task(self.assembled.scheduler.run()),
+            asyncio.create_task(self.assembled.queue.run()),
+        ]
 
     def settle(self) -> None:
         """As `kubesched run` does after its first sync."""

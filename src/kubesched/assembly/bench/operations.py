@@ -72,10 +72,16 @@ async def create_pods(op: opcodes.CreatePods, run: Run) -> None:
         await _steady_state(op, run, namespace)
         return
     pods = await _made_pods(op, run, namespace)
-    if op.collect_metrics:
-        run.collector.start(namespace, [namespace], {})
-    await run.target.create([prepared for _, prepared in pods])
     names = [key for key, _ in pods]
+    if op.collect_metrics and run.holds:
+        await run.target.hold()
+        await run.target.create([prepared for _, prepared in pods])
+        run.collector.start(namespace, [namespace], {}, from_first=True)
+        await run.target.release()
+    else:
+        if op.collect_metrics:
+            run.collector.start(namespace, [namespace], {})
+        await run.target.create([prepared for _, prepared in pods])
     if op.skip_wait_to_completion:
         run.awaited.update(names)
         return

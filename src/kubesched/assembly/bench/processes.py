@@ -37,6 +37,7 @@ class Process:
                 *self._command, stdin=asyncio.subprocess.DEVNULL, stdout=self._log, stderr=self._log
             )
         except OSError as error:
+            self._log.close()
             raise KubeschedError(f"cannot start {self._command[0]}: {error.strerror}") from error
 
     async def stop(self) -> None:
@@ -54,6 +55,11 @@ class Process:
         self._process = None
         if self._log is not None:
             self._log.close()
+
+    async def ended(self) -> None:
+        """Wait until the process ends by itself."""
+        if self._process is not None:
+            await self._process.wait()
 
     def raise_if_dead(self) -> None:
         if self._process is None or self._process.returncode is None or self._log is None:

@@ -67,6 +67,7 @@ class Result:
 
     workload: str
     mode: str
+    scheduler: str = "kubesched"
     collected: Sequence[Collected] = ()
     wall_seconds: float = 0.0
     peak_rss_mib: float = 0.0
@@ -78,7 +79,7 @@ class Result:
     def data_items(self) -> list[dict[str, Any]]:
         items: list[dict[str, Any]] = []
         for stretch in self.collected:
-            labels = {"Name": f"{self.workload}/{stretch.name}", "Mode": self.mode}
+            labels = {"Name": f"{self.workload}/{stretch.name}", "Mode": self.mode, "Scheduler": self.scheduler}
             if throughput := stretch.percentiles():
                 items.append(_item(throughput, "pods/s", {**labels, "Metric": "SchedulingThroughput"}))
             items.append(_item(stretch.cost(), "s", {**labels, "Metric": "Seconds"}))
@@ -86,7 +87,7 @@ class Result:
                 shares = {f"Perc{share}": percentile(seconds, share) * 1000 for share in SHARES}
                 average = {"Average": sum(seconds) / len(seconds) * 1000}
                 items.append(_item(average | shares, "ms", {**labels, **dict(names)}))
-        memory = {"Name": self.workload, "Mode": self.mode, "Metric": "PeakRSS"}
+        memory = {"Name": self.workload, "Mode": self.mode, "Scheduler": self.scheduler, "Metric": "PeakRSS"}
         items.append(_item({"Max": self.peak_rss_mib}, "MiB", memory))
         return items
 

@@ -14,7 +14,7 @@ from kubesched.assembly.bench.collecting import Collector
 from kubesched.assembly.bench.device_pool import DevicePool
 from kubesched.assembly.bench.manifests import with_metadata
 from kubesched.assembly.bench.target import Target
-from kubesched.assembly.bench.templates import Manifest, template
+from kubesched.assembly.bench.templates import Manifest, Template
 from kubesched.assembly.bench.workload import Workload
 from kubesched.clock import Clock
 
@@ -30,6 +30,8 @@ class Run:
     clock: Clock
     collector: Collector
     random: Random
+    holds: bool = False
+    """Measured pods wait for the scheduler, not the scheduler for them."""
     position: int = 0
     """Of the operation under way."""
     nodes: list[str] = field(default_factory=list)
@@ -42,6 +44,7 @@ class Run:
     claim_templates: dict[str, dict[str, Manifest]] = field(default_factory=lambda: defaultdict(dict))
     claims: list[Manifest] = field(default_factory=list)
     background: list[asyncio.Task[None]] = field(default_factory=list)
+    _templates: dict[str, Template] = field(default_factory=dict)
     _namespaces: set[str] = field(default_factory=set)
     _numbers: Iterator[int] = field(default_factory=count)
 
@@ -50,7 +53,10 @@ class Run:
         self.collector.labels_of = lambda pod: self.pod_labels.get(pod, {})
 
     def rendered(self, path: str, index: int = 0, total: int = 1) -> Manifest:
-        return template((self.workload.folder / path).resolve()).render(index, total)
+        known = self._templates.get(path)
+        if known is None:
+            known = self._templates[path] = Template(self.workload.folder / path)
+        return known.render(index, total)
 
     def name_of(self, manifest: Manifest) -> str:
         """The object's name, or a new one as generateName gives it."""

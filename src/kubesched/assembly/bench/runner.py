@@ -30,10 +30,11 @@ async def run_workload(
     time_limit: float,
     progress: Progress,
     sampler: StageSampler | None = None,
+    holds: bool = False,
 ) -> Result:
     """Never raises because of the workload: a result with a `problem` says what went wrong."""
     collector = Collector(clock, target, sampler)
-    run = Run(workload, target, clock, collector, Random(0))  # noqa: S311 - chance that can be repeated
+    run = Run(workload, target, clock, collector, Random(0), holds)  # noqa: S311 - chance that can be repeated
     started, problem = clock.monotonic(), ""
     try:
         async with asyncio.timeout(time_limit):
@@ -42,6 +43,7 @@ async def run_workload(
     except TimeoutError:
         missing = target.pods.waiting_for()
         problem = f"not finished after {time_limit:.0f} s{f': {missing}' if missing else ''}"
+        collector.stop_early()
     except KubeschedError as error:
         problem = str(error)
     finally:

@@ -11,7 +11,7 @@ from typing import Any, Final
 from kubesched.assembly.bench.target import PodProgress
 from kubesched.assembly.memory_api import MemoryApi
 from kubesched.engine import Evaluator
-from kubesched.engine.fit import Ranking
+from kubesched.engine.ranking import Ranking
 from kubesched.scheduling.binding_cycle import BindingCycle
 from kubesched.scheduling.event_handlers import EventHandlers
 from kubesched.scheduling.failure import FailureHandler

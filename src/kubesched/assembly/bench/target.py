@@ -94,6 +94,14 @@ class Target(Protocol):
         """Delete an object, if it is there; a pod gracefully, unless it is to be gone at once."""
         ...
 
+    async def hold(self) -> None:
+        """Stop the scheduler: pods that are created from now on wait."""
+        ...
+
+    async def release(self) -> None:
+        """Start the scheduler that `hold` stopped."""
+        ...
+
     def settle(self) -> None:
         """A measurement begins: put in order what earlier operations left behind."""
         ...

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
-from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -76,11 +75,6 @@ class Template:
             raise InvalidObjectError("holds no object", name=str(self._path))
         folded: Manifest = _fold(data)
         return folded
-
-
-@cache
-def template(path: Path) -> Template:
-    return Template(path)
 
 
 def _fold(data: Any) -> Any:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import multiprocessing
-from dataclasses import dataclass
+import os
+import shlex
+from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Final
@@ -36,6 +38,12 @@ class RunOptions:
     """Of the cluster, in the mode of that name."""
     scheduler: str = ""
     """The command line of another scheduler, with {kubeconfig} in it; ours if empty."""
+    holds: bool = False
+    """Measured pods are there before the scheduler starts."""
+
+    @property
+    def scheduler_name(self) -> str:
+        return Path(shlex.split(self.scheduler)[0]).name if self.scheduler else "kubesched"
 
 
 def run_apart(workload: Workload, options: RunOptions, progress: Progress) -> Result:
@@ -60,7 +68,10 @@ def _work(workload: Workload, options: RunOptions, connection: Connection) -> No
     def progress(done: int, what: str) -> None:
         connection.send((done, what))
 
-    connection.send(asyncio.run(run_here(workload, options, progress)))
+    result = asyncio.run(run_here(workload, options, progress))
+    connection.send(replace(result, scheduler=options.scheduler_name))
+    connection.close()
+    os._exit(0)  # the HTTP library's threads may still run, which the interpreter's own way out does not survive
 
 
 async def run_here(workload: Workload, options: RunOptions, progress: Progress) -> Result:
@@ -78,6 +89,7 @@ async def run_here(workload: Workload, options: RunOptions, progress: Progress) 
         time_limit=options.time_limit,
         progress=progress,
         sampler=StageSampler() if options.stages else None,
+        holds=options.holds,
     )
 
 

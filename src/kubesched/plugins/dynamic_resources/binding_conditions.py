@@ -11,6 +11,10 @@ class DeviceNotReady(Exception):  # noqa: N818 - the device's driver says so; no
     """A device failed to get ready, or did not in time."""
 
 
+class DeviceLate(DeviceNotReady):
+    """It did not get ready in time."""
+
+
 def wait_is_needed(claims: Iterable[ResourceClaim]) -> bool:
     return any(result.binding_conditions for claim in claims for result in _results(claim))
 

@@ -8,7 +8,13 @@ from kubesched.errors import ClientError, InvalidObjectError
 from kubesched.framework import SUCCESS, Handle, Status
 from kubesched.objects import Pod, PodExtendedResourceClaimStatus, ResourceClaim
 from kubesched.plugins.dynamic_resources.attempt import Attempt
-from kubesched.plugins.dynamic_resources.binding_conditions import DeviceNotReady, is_late, is_ready, wait_is_needed
+from kubesched.plugins.dynamic_resources.binding_conditions import (
+    DeviceLate,
+    DeviceNotReady,
+    is_late,
+    is_ready,
+    wait_is_needed,
+)
 from kubesched.plugins.dynamic_resources.claim_writer import ClaimWriter
 from kubesched.plugins.dynamic_resources.claims import is_reserved_for
 from kubesched.plugins.dynamic_resources.devices import Devices
@@ -60,7 +66,14 @@ class PreBinding:
         variant = attempt.node_result.wanted.variant if attempt.node_result is not None else None
         if variant is None:
             raise InvalidObjectError(f"extended resource claim not found for node {node_name}")
-        return await self._writer.create(variant.claim)
+        observer = self._handle.device_observer
+        try:
+            claim = await self._writer.create(variant.claim)
+        except InvalidObjectError:
+            observer.claim_created("failure")
+            raise
+        observer.claim_created("success")
+        return claim
 
     async def _assume(self, claim: ResourceClaim, *, is_special: bool) -> None:
         """Count on what was just written. A claim that was just created may take a moment to be known."""
@@ -90,10 +103,29 @@ class PreBinding:
         clock = self._handle.clock
         note = f"waiting for binding conditions for device on node {node_name}"
         self._handle.recorder.event(pod, "Normal", "BindingConditionsPending", "Scheduling", note)
-        deadline = clock.monotonic() + self._timeout
+        started, result = clock.monotonic(), "error"
+        try:
+            await self._until_ready(attempt, started + self._timeout)
+            result = "success"
+        except DeviceNotReady as error:
+            result = "timeout" if isinstance(error, DeviceLate) else "failure"
+            raise
+        finally:
+            self._tell_observer(attempt, result, clock.monotonic() - started)
+
+    def _tell_observer(self, attempt: Attempt, result: str, seconds: float) -> None:
+        observer, profile = self._handle.device_observer, self._handle.profile_name
+        for claim in attempt.claims.claims:
+            if claim.status.allocation is not None:
+                for device in claim.status.allocation.devices.results:
+                    has_conditions = bool(device.binding_conditions)
+                    observer.awaited(profile, device.driver, result, seconds, has_conditions=has_conditions)
+
+    async def _until_ready(self, attempt: Attempt, deadline: float) -> None:
+        clock = self._handle.clock
         while not self._all_ready(attempt):
             if clock.monotonic() + _POLL_SECONDS > deadline:
-                raise DeviceNotReady("device binding timeout: context deadline exceeded")
+                raise DeviceLate("device binding timeout: context deadline exceeded")
             await clock.sleep(_POLL_SECONDS)
 
     def _all_ready(self, attempt: Attempt) -> bool:
@@ -104,6 +136,6 @@ class PreBinding:
             attempt.claims.claims[k] = claim
             if not is_ready(claim):
                 if is_late(claim, self._handle.clock.time(), self._timeout):
-                    raise DeviceNotReady(f"device binding timeout: claim={claim.metadata.name}")
+                    raise DeviceLate(f"device binding timeout: claim={claim.metadata.name}")
                 return False
         return True

@@ -173,7 +173,7 @@ async def test_devices_are_published_allocated_and_used_in_a_steady_state(run_op
         " podTemplatePath: pod-with-gpu.yaml, collectMetrics: true}",
     )
     assert result.problem == ""
-    assert result.collected[0].pods >= 4
+    assert result.collected[0].pods >= 2
     assert {claim.metadata.namespace for claim in target.assembled.objects.of(ResourceClaim)} == {"held"}
 
 

@@ -63,6 +63,7 @@ def test_data_items_have_scheduler_perfs_shape() -> None:
         "Metric": "SchedulingThroughput",
         "Mode": "core",
         "Name": "Basic/10Nodes/test",
+        "Scheduler": "kubesched",
         "result": "not applicable",
     }
     assert by_metric["Seconds"]["data"] == {"CPU": 5.0, "Wall": 10.0, "First": 0.1, "Pods": 100}

@@ -1,0 +1,173 @@
+"""The process of `kubesched run`, inside this one, beside an embedded API server."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from pathlib import Path
+from random import Random
+
+import pytest
+from msgspec.structs import replace
+from prometheus_client import CollectorRegistry
+
+from kubesched.assembly.run import RunSettings, SchedulerProcess
+from kubesched.assembly.run_clients import Clients, choose_connection
+from kubesched.assembly.run_serving import EndpointOptions
+from kubesched.client.request_metrics import RequestMetrics
+from kubesched.client.rest import RestClient
+from kubesched.clock import SystemClock
+from kubesched.cluster.apiserver.server import ApiServer
+from kubesched.config import KubeSchedulerConfiguration, default_config
+from kubesched.config.model import ClientConnectionConfiguration, LeaderElectionConfiguration
+from kubesched.objects import Lease, Pod
+from kubesched.serving.server import ServingOptions
+from kubesched.telemetry.metrics import SchedulerMetrics
+from kubesched.testing import make_node, make_pod
+
+
+@pytest.fixture(autouse=True)
+def _collector_as_it_was() -> Iterator[None]:
+    thresholds = gc.get_threshold()
+    yield
+    gc.set_threshold(*thresholds)
+    gc.unfreeze()
+
+
+class Scene:
+    """An API server, a client of it, and schedulers that were asked to exit."""
+
+    def __init__(self, rest: RestClient, kubeconfig: Path) -> None:
+        self.rest = rest
+        self.kubeconfig = kubeconfig
+        self.exits: asyncio.Queue[int] = asyncio.Queue()
+
+    def config(self, *, elect: bool = False) -> KubeSchedulerConfiguration:
+        return replace(
+            default_config(),
+            client_connection=ClientConnectionConfiguration(kubeconfig=str(self.kubeconfig), qps=500, burst=1000),
+            leader_election=LeaderElectionConfiguration(leader_elect=elect),
+        )
+
+    def process(self, config: KubeSchedulerConfiguration) -> SchedulerProcess:
+        endpoints = EndpointOptions(serving=ServingOptions(bind_address="127.0.0.1", port=_free_port()))
+        settings = RunSettings(config=config, endpoints=endpoints)
+        return SchedulerProcess(settings, SystemClock(), Random(1), exit_now=self.exits.put_nowait)
+
+    async def placed(self, name: str) -> str:
+        return (await self.rest.get(Pod, name, "default")).spec.node_name
+
+
+@pytest.fixture
+async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
+    server = ApiServer()
+    await server.start()
+    kubeconfig = tmp_path / "kubeconfig"
+    server.write_kubeconfig(kubeconfig)
+    clock, random = SystemClock(), Random(1)
+    metrics = RequestMetrics(SchedulerMetrics(CollectorRegistry()).rest_client)
+    limits = ClientConnectionConfiguration(qps=-1)
+    clients = Clients(choose_connection(str(kubeconfig), clock), limits, clock, random, metrics)
+    yield Scene(clients.main, kubeconfig)
+    await clients.close()
+    await server.stop()
+
+
+@asynccontextmanager
+async def running(process: SchedulerProcess) -> AsyncIterator[asyncio.Task[int]]:
+    task = asyncio.create_task(process.run())
+    try:
+        yield task
+    finally:
+        if not task.done():
+            process.ask_to_stop()
+            await task
+
+
+async def until(look: Callable[[], Awaitable[object]], seconds: float = 10.0) -> None:
+    """Ask again and again until the answer is true: what another process did comes without an event for us."""
+    async with asyncio.timeout(seconds):
+        answer = await look()
+        while not answer:
+            await asyncio.sleep(0.02)
+            answer = await look()
+
+
+async def test_it_schedules_and_stops_when_asked(scene: Scene) -> None:
+    """A pod is placed; without an election a stop is an error, as with kube-scheduler."""
+    await scene.rest.create(make_node("n1", cpu="4"))
+    process = scene.process(scene.config())
+    async with running(process) as task:
+        await scene.rest.create(make_pod("web", cpu="1", image="pause"))
+        await until(lambda: scene.placed("web"))
+        process.ask_to_stop()
+        assert await task == 1
+
+
+async def test_a_leader_gives_its_lease_back(scene: Scene) -> None:
+    """It leads, it schedules, and when it is asked to stop nobody has to wait for the lease."""
+    await scene.rest.create(make_node("n1", cpu="4"))
+    process = scene.process(scene.config(elect=True))
+    async with running(process) as task:
+        await scene.rest.create(make_pod("web", cpu="1", image="pause"))
+        await until(lambda: scene.placed("web"))
+        lease = await scene.rest.get(Lease, "kube-scheduler", "kube-system")
+        assert lease.spec.holder_identity
+        process.ask_to_stop()
+        assert await task == 0
+    lease = await scene.rest.get(Lease, "kube-scheduler", "kube-system")
+    assert lease.spec.holder_identity == ""
+
+
+async def test_caches_can_wait_until_it_leads(scene: Scene) -> None:
+    """With delayCacheUntilActive a standby watches nothing; as a leader it knows everything before it decides."""
+    await scene.rest.create(make_node("n1", cpu="4"))
+    process = scene.process(replace(scene.config(elect=True), delay_cache_until_active=True))
+    async with running(process):
+        await scene.rest.create(make_pod("web", cpu="1", image="pause"))
+        await until(lambda: scene.placed("web"))
+
+
+async def test_a_second_signal_ends_it_at_once(scene: Scene) -> None:
+    """Whoever asks twice does not want to wait."""
+    process = scene.process(scene.config())
+    async with running(process) as task:
+        process.ask_to_stop()
+        process.ask_to_stop()
+        assert scene.exits.get_nowait() == 1
+        await task
+
+
+async def test_a_lost_lease_ends_it_at_once(scene: Scene) -> None:
+    """From then on another one may act."""
+    await scene.rest.create(make_node("n1", cpu="4"))
+    timing = LeaderElectionConfiguration(
+        lease_duration=_seconds(1.5), renew_deadline=_seconds(1.0), retry_period=_seconds(0.2)
+    )
+    process = scene.process(replace(scene.config(), leader_election=timing))
+    async with running(process):
+        await until(lambda: _holder(scene))
+        taken = {"spec": {"holderIdentity": "usurper", "leaseDurationSeconds": 60}}
+        await scene.rest.patch(Lease, "kube-scheduler", taken, namespace="kube-system")
+        async with asyncio.timeout(10):
+            assert await scene.exits.get() == 1
+
+
+async def _holder(scene: Scene) -> str:
+    leases = await scene.rest.list_all(Lease, "kube-system")
+    return next((lease.spec.holder_identity for lease in leases), "")
+
+
+def _seconds(number: float) -> timedelta:
+    return timedelta(seconds=number)
+
+
+def _free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port: int = listener.getsockname()[1]
+        return port
