@@ -67,12 +67,6 @@ class VirtualClock:
         heapq.heappush(self._sleepers, (self._elapsed + seconds, next(self._sequence), woken))
         await woken
 
-    def next_wakeup(self) -> float | None:
-        """Seconds until the first sleeper is due, or None when nobody sleeps."""
-        while self._sleepers and self._sleepers[0][2].done():
-            heapq.heappop(self._sleepers)
-        return max(0.0, self._sleepers[0][0] - self._elapsed) if self._sleepers else None
-
     def tick(self, seconds: float) -> None:
         """Move time without letting anybody run: for synchronous tests."""
         self._elapsed += seconds
