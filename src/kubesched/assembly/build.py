@@ -65,6 +65,7 @@ class Outside:
     volumes: VolumeObserver | None = None
     devices: DeviceObserver | None = None
     pod_groups: PodGroupObserver | None = None
+    assumed_ttl: float | None = None
     max_unschedulable: float = 300.0
 
 
@@ -85,7 +86,7 @@ def build_scheduler(config: KubeSchedulerConfiguration, gates: FeatureGates, out
     """Raises ConfigurationError with everything that is wrong in the configuration's profiles."""
     features = resource_features(gates)
     cluster, objects = Cluster(features), ObjectStores()
-    cache = Cache(cluster)
+    cache = Cache(cluster, outside.clock, ttl=outside.assumed_ttl)
     nominator = PodNominator(objects.of(Pod))
     surroundings = Surroundings(
         cluster=cluster,

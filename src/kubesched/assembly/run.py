@@ -235,6 +235,8 @@ class SchedulerProcess:
         if not self._watches.has_synced:
             await self._sync()
         self._start("flushing", self._assembled.queue.run())
+        if self._assembled.cache.expires:
+            self._start("expiry", self._assembled.scheduler.expire_assumed())
         await self._assembled.scheduler.run()
 
     def _start(self, name: str, work: Coroutine[Any, Any, None]) -> None:

@@ -29,9 +29,10 @@ from kubesched.assembly.plugin_loading import load_plugins
 from kubesched.clock import VirtualClock
 from kubesched.config import FeatureGates, default_config, load_config, load_config_file
 from kubesched.errors import InvalidObjectError
-from kubesched.framework import PluginFactory
+from kubesched.framework import NodeInfo, PluginFactory
 from kubesched.objects import Pod, load_manifests
 from kubesched.objects.completion import completed
+from kubesched.state.snapshot import Snapshot
 
 
 class Simulation:
@@ -67,6 +68,7 @@ class Simulation:
         outside = Outside(api=api, recorder=self, clock=self.clock, random=random, plugins=registry)
         self._assembled = build_scheduler(loaded, gates, outside)
         api.connect(self._assembled.objects, self._assembled.handlers)
+        self._snapshot = Snapshot(self._assembled.cache)
         self._runner = asyncio.Runner()
 
     def __enter__(self) -> Simulation:
@@ -116,6 +118,11 @@ class Simulation:
         """Let virtual time pass (backoffs end, unschedulable pods are tried again) and schedule."""
         self._runner.run(self._advance(seconds))
         return self.schedule()
+
+    def nodes(self) -> list[NodeInfo]:
+        """Every node with its pods and what is left of it, in zone round-robin order."""
+        self._snapshot.refresh()
+        return self._snapshot.all()
 
     def placements(self) -> dict[str, str | None]:
         return {pod.key: pod.spec.node_name or None for pod in self._assembled.objects.of(Pod)}

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from kubesched.clock import Clock
 from kubesched.framework import QueuedPod
+from kubesched.framework.events import ASSIGNED_POD_DELETE
 from kubesched.runtime.profile import Profile
 from kubesched.scheduling.binding_cycle import BindingCycle
 from kubesched.scheduling.failure import FailureHandler
@@ -18,6 +19,7 @@ from kubesched.state.cache import Cache
 from kubesched.state.queue import SchedulingQueue
 from kubesched.telemetry.logging import log
 
+EXPIRY_INTERVAL: Final = 1.0
 DECISIONS_BETWEEN_TURNS: Final = 8
 """After so many decisions in a row the event loop gets a turn, so that bindings and events flow."""
 
@@ -63,6 +65,16 @@ class Scheduler:
                     return
                 await self.schedule_one(queued)
             await asyncio.sleep(0)
+
+    async def expire_assumed(self) -> None:
+        """Once a second, forget assumed pods whose time is up, and wake those who wait for what they held.
+
+        Ends at once where assumed pods never expire.
+        """
+        while self.cache.expires:
+            await self._clock.sleep(EXPIRY_INTERVAL)
+            for info in self.cache.expire_assumed():
+                self.queue.move_all(ASSIGNED_POD_DELETE, info.pod, None)
 
     async def schedule_one(self, queued: QueuedPod) -> None:
         """One attempt: decide now, bind in the background."""

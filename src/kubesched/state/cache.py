@@ -1,15 +1,14 @@
 """Which pods are where, as far as the scheduler knows, with the pods that it has placed but not seen bound yet.
 
-                    assume            add (seen bound)
-        initial ───────────► assumed ──────────────────► added ◄──┐ update
-           ▲                  │   │                        │ └────┘
-           │      forget      │   │ remove                 │
-           ├──────────────────┘   │                        │ remove
-           └──────────────────────┴────────────────────────┘
+                    assume                  add (seen bound)
+        initial ───────────► assumed ─────────────────────────► added ◄──┐ update
+           ▲                  │  │ │                              │ └────┘
+           │      forget      │  │ │ finish_binding               │
+           ├──────────────────┘  │ └──► deadline                  │ remove
+           │                     │         │ time is up           │
+           └─────────────────────┴─────────┴──────────────────────┘
 
 A pod that was never assumed comes in by `add` directly. An illegal step raises `IllegalTransitionError`.
-An assumed pod waits for ever to be seen bound, as in kube-scheduler since 1.24: the room of a pod that expired could be
-given away twice while the API server is slow.
 """
 
 from __future__ import annotations
@@ -19,6 +18,7 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
+from kubesched.clock import Clock
 from kubesched.columns import Cluster, PodInfo
 from kubesched.errors import IllegalTransitionError
 from kubesched.objects import Node, Pod
@@ -37,6 +37,8 @@ class PodState:
     info: PodInfo
     node_name: str
     assumed: bool
+    deadline: float | None = None
+    """When an assumed pod whose binding has finished expires, on the monotonic clock."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +57,25 @@ class CacheDump:
 
 
 class Cache:
-    """The pods' state machine over the tables of `cluster`."""
+    """The pods' state machine over the tables of `cluster`.
 
-    def __init__(self, cluster: Cluster) -> None:
+    `ttl` is how long an assumed pod may wait, after its binding finished, to be seen bound; None: for ever, as
+    kube-scheduler does since 1.24 (an expired pod's room could be given away twice while the API server is slow).
+    """
+
+    def __init__(self, cluster: Cluster, clock: Clock, *, ttl: float | None = 30.0) -> None:
         self.cluster = cluster
         self.node_tree = NodeTree()
         self.pod_groups = PodGroups()
+        self._clock = clock
+        self._ttl = ttl
         self._pods: dict[str, PodState] = {}
         self._assumed: dict[str, PodState] = {}
+
+    @property
+    def expires(self) -> bool:
+        """Whether assumed pods expire at all."""
+        return self._ttl is not None
 
     @property
     def pod_count(self) -> int:
@@ -84,6 +97,12 @@ class Cache:
         self.cluster.place(info, node_name)
         self._pods[uid] = self._assumed[uid] = PodState(info, node_name, assumed=True)
         self.pod_groups.assume(info)
+
+    def finish_binding(self, pod: Pod) -> None:
+        """The binding was accepted: the time in which the pod must be seen bound starts."""
+        state = self._assumed.get(pod.metadata.uid)
+        if state is not None and self._ttl is not None:
+            state.deadline = self._clock.monotonic() + self._ttl
 
     def forget(self, pod: Pod) -> None:
         """The binding failed: the pod no longer counts. A pod that is gone already is forgotten, too."""
@@ -116,7 +135,7 @@ class Cache:
         else:
             self.cluster.replace(info)
         state.info = info
-        state.assumed = False
+        state.assumed, state.deadline = False, None
         del self._assumed[uid]
 
     def update(self, info: PodInfo) -> None:
@@ -155,6 +174,16 @@ class Cache:
     def get(self, uid: str) -> PodInfo | None:
         state = self._pods.get(uid)
         return state.info if state is not None else None
+
+    def expire_assumed(self) -> list[PodInfo]:
+        """Forget assumed pods whose time is up; returns them."""
+        now = self._clock.monotonic()
+        expired = [s.info for s in self._assumed.values() if s.deadline is not None and s.deadline <= now]
+        for info in expired:
+            log.warning("Pod expired: its binding finished, but it was never seen bound", pod=info.key)
+            self._drop(info.uid)
+            self.pod_groups.forget(info)
+        return expired
 
     def _drop(self, uid: str) -> None:
         del self._pods[uid]

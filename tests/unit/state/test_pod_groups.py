@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from kubesched.clock import VirtualClock
 from kubesched.columns import Cluster, PodInfo
 from kubesched.framework import PodGroupState
 from kubesched.state.cache import Cache
@@ -15,7 +16,7 @@ def member(cache: Cache, name: str, node: str = "") -> PodInfo:
 
 
 def new_cache() -> Cache:
-    cache = Cache(Cluster())
+    cache = Cache(Cluster(), VirtualClock())
     cache.add_node(make_node("n"))
     return cache
 
