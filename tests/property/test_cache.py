@@ -136,7 +136,7 @@ class CacheMachine(RuleBasedStateMachine):
         self.clock.tick(seconds)
         now = self.clock.monotonic()
         due = {uid for uid, p in self.pods.items() if p.assumed and p.deadline is not None and p.deadline <= now}
-        assert {info.uid for info in self.cache.expire_assumed()} == due
+        assert {pod.metadata.uid for pod in self.cache.expire_assumed()} == due
         for uid in due:
             del self.pods[uid]
 

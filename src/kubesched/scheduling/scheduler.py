@@ -73,8 +73,8 @@ class Scheduler:
         """
         while self.cache.expires:
             await self._clock.sleep(EXPIRY_INTERVAL)
-            for info in self.cache.expire_assumed():
-                self.queue.move_all(ASSIGNED_POD_DELETE, info.pod, None)
+            for pod in self.cache.expire_assumed():
+                self.queue.move_all(ASSIGNED_POD_DELETE, pod, None)
 
     async def schedule_one(self, queued: QueuedPod) -> None:
         """One attempt: decide now, bind in the background."""

@@ -175,15 +175,15 @@ class Cache:
         state = self._pods.get(uid)
         return state.info if state is not None else None
 
-    def expire_assumed(self) -> list[PodInfo]:
-        """Forget assumed pods whose time is up; returns them."""
+    def expire_assumed(self) -> list[Pod]:
+        """Forget assumed pods whose time is up; returns them with the node that they were to be on."""
         now = self._clock.monotonic()
-        expired = [s.info for s in self._assumed.values() if s.deadline is not None and s.deadline <= now]
-        for info in expired:
-            log.warning("Pod expired: its binding finished, but it was never seen bound", pod=info.key)
-            self._drop(info.uid)
-            self.pod_groups.forget(info)
-        return expired
+        expired = [s for s in self._assumed.values() if s.deadline is not None and s.deadline <= now]
+        for state in expired:
+            log.warning("Pod expired: its binding finished, but it was never seen bound", pod=state.info.key)
+            self._drop(state.info.uid)
+            self.pod_groups.forget(state.info)
+        return [on_node(state.info.pod, state.node_name) for state in expired]
 
     def _drop(self, uid: str) -> None:
         del self._pods[uid]
