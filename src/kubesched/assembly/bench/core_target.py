@@ -62,7 +62,6 @@ class CoreTarget:
         clock: Clock,
         *,
         config: Path | None = None,
-        observes: bool = False,
         seed: int = 0,
     ) -> None:
         feature_gates = FeatureGates(gates)
@@ -76,7 +75,7 @@ class CoreTarget:
             clock=clock,
             random=Random(seed),  # noqa: S311 - chance that can be repeated
             attempts=self,
-            calls=self if observes else None,
+            calls=self,
         )
         loaded = load_config_file(config, feature_gates) if config else default_config(feature_gates)
         self.assembled: Assembled = build_scheduler(loaded, feature_gates, outside)
