@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 _UNKNOWN: Final = -1
 _MOST_REMEMBERED: Final = 1 << 18
-_FEWEST_ROWS: Final = 4096
+_FEWEST_ROWS: Final = 1 << 15
 _SHARE: Final = 4
 _NUMBERS_PER_ROW: Final = 64
 

@@ -72,20 +72,20 @@ def test_steps_that_repeat_are_not_looked_at_again() -> None:
 def test_one_row_stands_for_all_that_are_alike() -> None:
     """`rows[kind[i]]` is in the same state as row i."""
     states = SumStates(lambda row: (row % 3,))
-    for row in range(5000):
+    for row in range(40_000):
         states.node_changed(row)
-    alike = states.alike(5000)
+    alike = states.alike(40_000)
     assert alike is not None
     assert len(alike.rows) == 3
-    assert (alike.rows[alike.kind] % 3 == np.arange(5000) % 3).all()
+    assert (alike.rows[alike.kind] % 3 == np.arange(40_000) % 3).all()
 
 
 @pytest.mark.parametrize(
     ("rows", "kinds", "numbers_before"),
     [
         pytest.param(100, 1, 0, id="few rows"),
-        pytest.param(5000, 2000, 0, id="most rows differ"),
-        pytest.param(5000, 3, 400_000, id="numbers have grown large"),
+        pytest.param(40_000, 20_000, 0, id="most rows differ"),
+        pytest.param(40_000, 3, 4_000_000, id="numbers have grown large"),
     ],
 )
 def test_it_does_not_pay(rows: int, kinds: int, numbers_before: int) -> None:
