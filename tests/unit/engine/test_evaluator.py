@@ -347,12 +347,12 @@ def test_a_skipped_score_plugin_gives_no_points() -> None:
 
 
 def test_large_clusters_of_like_nodes_are_judged_like_small_ones() -> None:
-    """Past some thousand rows only one node of each kind is asked about; the answers are the same."""
+    """Past some ten thousand rows only one node of each kind is asked about; the answers are the same."""
     handle = FakeHandle()
     profile = default_config(FeatureGates()).profiles[0]
     fit: Any = IN_TREE["NodeResourcesFit"](profile.args_of("NodeResourcesFit"), handle)
     lineup = Lineup(pre_filters=[fit], filters=[fit], pre_scores=[fit], scores=[(fit, 1)])
-    cluster, count = handle.cluster, 5000
+    cluster, count = handle.cluster, 33_000
     for k in range(count):
         cluster.set_node(make_node(f"n{k}", cpu=("1", "2", "4")[k % 3]))
         if k % 4 == 0:
