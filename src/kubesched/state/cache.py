@@ -60,7 +60,7 @@ class Cache:
     """The pods' state machine over the tables of `cluster`.
 
     `ttl` is how long an assumed pod may wait, after its binding finished, to be seen bound; None: for ever, as
-    kube-scheduler does since 1.24 (an expired pod's room could be given away twice while the API server is slow).
+    kube-scheduler v1.36 does (an expired pod's room could be given away twice while the API server is slow).
     """
 
     def __init__(self, cluster: Cluster, clock: Clock, *, ttl: float | None = 30.0) -> None:
