@@ -32,7 +32,7 @@ def test_a_standby_takes_over_from_a_killed_leader(
     leader = start_scheduler("leader", config={"elect": True, "qps": 10}, ready=False)
     first = eventually(lambda: holder(real_cluster), "the first one leads")
     start_scheduler("standby", config={"elect": True, "qps": 300})
-    assert admin.placements(), "the leader has not begun yet"
+    eventually(admin.placements, "the leader has begun", every=0.02)
     leader.kill()
     killed = time.monotonic()
     assert len(admin.placements()) < count, "the leader was killed too late for this test"
