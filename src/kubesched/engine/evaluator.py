@@ -121,8 +121,11 @@ class Evaluator:
             with _DroppedOnFailure(fit.kept, self._drop):
                 maxima = fit.kept.ranked(fit.state, fit.pod)
             if maxima is not None:
-                return Ranking(self._cluster, self._random, maxima=maxima)
-        return Ranking(self._cluster, self._random, scores=self.score(fit))
+                return Ranking(self._cluster, self._random, maxima)
+        rows = fit.rows()
+        with _DroppedOnFailure(fit.kept, self._drop):
+            totals = fit.kept.totals(fit.state, fit.pod, rows)
+        return Ranking(self._cluster, self._random, (rows, totals))
 
     def score(self, fit: Fit) -> Scores:
         """The scores of every feasible node, plugin by plugin: for explanations."""

@@ -7,20 +7,25 @@ from collections.abc import Iterator
 import numpy as np
 
 from kubesched.columns import Booleans, Integers, Rows
+from kubesched.engine.tracker import RowArray
 from kubesched.framework import FilterPlugin, Reach, Reason, Status, Verdict
 from kubesched.framework.verdict import MOST_REASONS
 
 
 class FilterColumn:
-    """`bits[row]` as in `Verdict`, over the whole capacity of the table."""
+    """`bits[row]` as in `Verdict`, over the whole capacity of the table.
 
-    __slots__ = ("bits", "plugin", "reach", "reasons")
+    Once the plugin's basis has changed, the column is stale until the plugin was asked about all rows again.
+    """
+
+    __slots__ = ("bits", "is_stale", "plugin", "reach", "reasons")
 
     def __init__(self, plugin: FilterPlugin, reach: Reach, capacity: int) -> None:
         self.plugin = plugin
         self.reach = reach
         self.bits: Integers = np.zeros(capacity, dtype=np.int64)
         self.reasons: tuple[Reason, ...] = ()
+        self.is_stale = False
 
     def copy(self) -> FilterColumn:
         copy = FilterColumn(self.plugin, self.reach, 0)
@@ -30,6 +35,15 @@ class FilterColumn:
     def fits(self, rows: Rows) -> Booleans:
         fitting: Booleans = self.bits[rows] == 0
         return fitting
+
+    def renew(self, verdict: Verdict) -> RowArray | None:
+        """Take over fresh answers for all rows; those that differ. None if the reasons are others: `merge` then."""
+        if verdict.reasons != self.reasons or verdict.special:
+            return None
+        self.is_stale = False
+        changed = np.flatnonzero(self.bits[: len(verdict.bits)] != verdict.bits)
+        self.bits[changed] = verdict.bits[changed]
+        return changed
 
     def merge(self, rows: Rows, verdict: Verdict) -> bool:
         """Take over fresh answers. False if there are too many different reasons to keep them together."""

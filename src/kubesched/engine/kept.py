@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from kubesched.columns import Cluster, PodInfo, PodTemplate
+from kubesched.columns import Cluster, Integers, PodInfo, PodTemplate
 from kubesched.engine.filter_column import FilterColumn
 from kubesched.engine.inherited import Inherited
 from kubesched.engine.kept_filters import KeptFilters
@@ -37,7 +37,7 @@ class Kept:
         }
         self._tracker = ChangeTracker(cluster.nodes)
         self._memo: RowMemo | None = None
-        self._memo_version = -1
+        self._memo_versions = (-1, -1)
         self.filters = KeptFilters(template, lineup, cluster)
         self.scores = KeptScores(template, lineup, cluster)
 
@@ -74,13 +74,14 @@ class Kept:
             if changes.nodes:
                 self._ask(state, pod, changes.nodes, (Reach.NODE, Reach.SUMS, Reach.ROW))
                 rows = rows + changes.nodes
-        if filters.complete(state, pod, self._inherited_filter):
-            scores.drop_totals()
-            self._memo = None
+        changed = filters.complete(state, pod, self._inherited_filter)
+        if changed is None:
+            scores.fits_made_anew()
             self._relatives.has_filtered(self)
-        elif rows:
-            filters.rows_changed(rows)
-            scores.rows_changed(rows, filters.fits)
+            changed = []
+        if rows or changed:
+            filters.rows_changed(rows + changed)
+            scores.rows_changed(rows + changed, filters.fits)
 
     def ranked(self, state: CycleState, pod: PodInfo) -> BlockMaxima | None:
         """The totals of all rows, where they can be kept; only after `refresh`."""
@@ -90,13 +91,17 @@ class Kept:
             self._relatives.has_scored(self)
         return maxima
 
-    def scored(self, state: CycleState, pod: PodInfo, rows: RowArray) -> Scores:
-        """Every plugin's scores of some rows; only after `refresh`."""
+    def totals(self, state: CycleState, pod: PodInfo, rows: RowArray) -> Integers:
+        """The totals of some feasible rows; only after `refresh`."""
         version = self.scores.columns_version
-        scores = self.scores.scores(state, pod, rows, self._inherited_score)
+        totals = self.scores.totals(state, pod, self.filters.fits, rows, self._inherited_score)
         if version != self.scores.columns_version:
             self._relatives.has_scored(self)
-        return scores
+        return totals
+
+    def scored(self, state: CycleState, pod: PodInfo, rows: RowArray) -> Scores:
+        """Every plugin's scores of some feasible rows; only after `refresh`."""
+        return self.scores.scores(state, pod, rows, self._inherited_score)
 
     def _inherited_filter(self, name: str) -> Inherited[FilterColumn] | None:
         relative = self._relatives.filtered(name, self.aspects.get(name))
@@ -113,7 +118,7 @@ class Kept:
         if relative is self or not self.filters.has_basis_of(relative.filters, name):
             return None
         changes = relative._tracker.pending()
-        if changes.everything:
+        if changes.everything or column.is_stale:
             return None
         rows = changes.nodes if column.reach is Reach.NODE else changes.nodes + changes.pods
         return Inherited(column.copy(), rows)
@@ -123,9 +128,10 @@ class Kept:
         if not rows:
             return rows
         filters, scores = self.filters, self.scores
-        if self._memo is None or self._memo_version != scores.columns_version:
+        versions = (filters.columns_version, scores.columns_version)
+        if self._memo is None or self._memo_versions != versions:
             self._memo = RowMemo(self._cluster.nodes, filters.by_sums, scores.by_sums)
-            self._memo_version = scores.columns_version
+            self._memo_versions = versions
         if filters.has_row_columns or scores.has_row_columns:
             return rows
         unknown: list[int] = []
@@ -134,16 +140,16 @@ class Kept:
             if answer is None:
                 unknown.append(row)
             else:
-                scores.settle(row, answer.points if filters.settle(row, answer.fits) else None)
+                scores.settle(row, answer.points, fits=filters.settle(row, answer.fits))
         return unknown
 
     def _ask(self, state: CycleState, pod: PodInfo, rows: list[int], reaches: tuple[Reach, ...]) -> None:
         view = None
         for filter_column in list(self.filters.columns.values()):
-            if filter_column.reach in reaches:
+            if filter_column.reach in reaches and not filter_column.is_stale:
                 view = view or self._cluster.view(as_rows(rows))
                 self.filters.ask(filter_column, state, pod, view)
         for column in self.scores.columns.values():
-            if column.reach in reaches:
+            if column.reach in reaches and not column.is_stale:
                 view = view or self._cluster.view(as_rows(rows))
                 column.merge(view, self.scores.ask(column.plugin, state, pod, view))

@@ -9,13 +9,15 @@ import numpy as np
 from kubesched.columns import Booleans, Cluster, NodeView, PodInfo, PodTemplate
 from kubesched.engine.filter_column import FilterColumn
 from kubesched.engine.inherited import Inherit
-from kubesched.engine.lineup import Lineup, ask_filter
+from kubesched.engine.lineup import Lineup, ask_filter, ask_pre_filter
 from kubesched.engine.pre_filtering import PreFilterAnswer, PreFiltered, run_pre_filters
 from kubesched.engine.tracker import as_rows
-from kubesched.framework import CycleState, FilterPlugin, Plugin, Reach
+from kubesched.framework import CycleState, FilterPlugin, Plugin, PreFilterPlugin, Reach, Verdict
 
 _UNSEEN: Final = object()
 _NONE_STALE: Final[frozenset[str]] = frozenset()
+_MOST_ROWS_ONE_BY_ONE: Final = 32
+"""Beyond this, it is faster to add up the answers of all rows anew."""
 
 
 class KeptFilters:
@@ -36,6 +38,7 @@ class KeptFilters:
         self._bases: dict[str, object] = {}
         self._answers: dict[str, PreFilterAnswer] = {}
         self._pre_filtered: PreFiltered | None = None
+        self._unsure: dict[str, PreFilterPlugin] = {}  # PreFilter may answer otherwise by now
         self._all_lasting = self._pre_filters_last()
         self._lasting_state = CycleState(PodInfo(template.exemplar, template))
         self.columns: dict[str, FilterColumn] = {}
@@ -47,32 +50,41 @@ class KeptFilters:
         self._completed: PreFiltered | None = None
         self._cycle_filters: list[FilterPlugin] = []
         self.by_sums: list[FilterColumn] = []
+        self.columns_version = 0
         self.has_row_columns = False
         self.feasible = 0
         self.rows_asked = 0
 
     def start(self, pod: PodInfo) -> tuple[CycleState, frozenset[str]]:
         """A cycle state for a pod, and the plugins whose basis has changed since the last time."""
-        stale: list[str] = []
+        stale: list[Plugin] = []
         template, bases = self._template, self._bases
         for plugin, basis_of in self._based:
             basis = basis_of(template)
             if basis != bases.get(plugin.name, _UNSEEN):
                 bases[plugin.name] = basis
-                self._reach[plugin.name] = plugin.reach_of(template)
-                stale.append(plugin.name)
+                stale.append(plugin)
         if not stale:
             return CycleState(pod, self._lasting_state), _NONE_STALE
         self._completed = None
-        for name in stale:
-            self._answers.pop(name, None)
-            self._forget(name)
-        self._pre_filtered = None
+        for plugin in stale:
+            self._basis_changed(plugin)
         self._all_lasting = self._pre_filters_last()
-        return CycleState(pod, self._lasting_state), frozenset(stale)
+        return CycleState(pod, self._lasting_state), frozenset([plugin.name for plugin in stale])
+
+    def _basis_changed(self, plugin: Plugin) -> None:
+        name, reach = plugin.name, plugin.reach_of(self._template)
+        if name in self._answers and isinstance(plugin, PreFilterPlugin):
+            self._unsure[name] = plugin
+        column = self.columns.get(name)
+        if column is None or reach is not column.reach or reach is Reach.SUMS:
+            self._forget(name)  # with SUMS, more than the column would be stale: all that is remembered by sums
+        else:
+            column.is_stale = True
+        self._reach[name] = reach
 
     def pre_filter(self, state: CycleState, pod: PodInfo) -> PreFiltered:
-        if self._pre_filtered is None or not self._all_lasting:
+        if not self._answers_as_before(pod) or self._pre_filtered is None or not self._all_lasting:
             self._pre_filtered, answers = run_pre_filters(
                 self._lineup,
                 lambda plugin: state if self._reach[plugin.name] is Reach.CYCLE else state.lasting,
@@ -84,9 +96,25 @@ class KeptFilters:
         state.skipped_filters = self._pre_filtered.skipped
         return self._pre_filtered
 
+    def _answers_as_before(self, pod: PodInfo) -> bool:
+        """Ask those plugins again whose PreFilter may say something else by now; whether none of them does."""
+        if not self._unsure:
+            return True
+        nodes = self._cluster.view()
+        answers = {
+            name: ask_pre_filter(plugin, self._lasting_state, pod, nodes)
+            for name, plugin in self._unsure.items()
+            if self._reach[name] is not Reach.CYCLE
+        }
+        before = {name: self._answers.pop(name) for name in self._unsure}
+        self._answers |= answers
+        self._unsure.clear()
+        return answers == before
+
     def drop(self) -> None:
         """Everything may have changed."""
         self.columns.clear()
+        self.columns_version += 1
         self._fits_are_old = True
         self._completed = None
 
@@ -94,35 +122,43 @@ class KeptFilters:
         """Whether a plugin's answers rest on the same basis here and there."""
         return self._bases.get(name) == other._bases.get(name) and self._reach[name] is other._reach[name]
 
-    def complete(self, state: CycleState, pod: PodInfo, inherit: Inherit[FilterColumn]) -> bool:
-        """Get answers of the plugins that keep them and have none yet. True if `fits` was made anew."""
+    def complete(self, state: CycleState, pod: PodInfo, inherit: Inherit[FilterColumn]) -> list[int] | None:
+        """Get the answers that plugins keep and that are not there yet, or stale.
+
+        Returns the rows whose answers have become others; None if `fits` was made anew for all rows.
+        """
         if self._completed is self._pre_filtered and self._completed is not None:
-            return False
+            return []
         skipped, columns = state.skipped_filters, self.columns
+        changed: list[int] = []
         for plugin in self._lineup.filters:
             name, reach = plugin.name, self._reach[plugin.name]
             if name in skipped or reach is Reach.CYCLE:
                 self._forget(name)
-            elif name not in columns:
+            elif (column := columns.get(name)) is not None:
+                if column.is_stale:
+                    changed += self._ask_again(column, state, pod)
+            else:
                 self._fits_are_old = True
+                self.columns_version += 1
                 inherited = inherit(name)
                 if inherited is not None:
                     columns[name] = inherited.column
                     if inherited.rows:
                         self.ask(inherited.column, state, pod, self._cluster.view(as_rows(inherited.rows)))
                 if name not in columns:
-                    columns[name] = FilterColumn(plugin, reach, self._cluster.nodes.capacity)
-                    self._ask_all(columns[name], state, pod)
+                    column = columns[name] = FilterColumn(plugin, reach, self._cluster.nodes.capacity)
+                    self._take_over(column, self._ask_all(column, state, pod))
         self._cycle_filters = [
             plugin
             for plugin in self._lineup.filters
             if self._reach[plugin.name] is Reach.CYCLE and plugin.name not in skipped
         ]
         self._completed = self._pre_filtered
-        if not self._fits_are_old:
-            return False
+        if not self._fits_are_old and len(changed) <= _MOST_ROWS_ONE_BY_ONE:
+            return changed
         self._make_fits()
-        return True
+        return None
 
     def ask(self, column: FilterColumn, state: CycleState, pod: PodInfo, nodes: NodeView) -> None:
         """Ask one plugin about some rows."""
@@ -133,16 +169,28 @@ class KeptFilters:
             self._forget(column.plugin.name)
             self._completed = None
 
-    def _ask_all(self, column: FilterColumn, state: CycleState, pod: PodInfo) -> None:
+    def _ask_again(self, column: FilterColumn, state: CycleState, pod: PodInfo) -> list[int]:
+        """Bring a stale column up to date; the rows whose answers are others now."""
+        verdict = self._ask_all(column, state, pod)
+        changed = column.renew(verdict)
+        if changed is None:
+            self._fits_are_old = True
+            self._take_over(column, verdict)
+        return [] if changed is None else changed.tolist()
+
+    def _ask_all(self, column: FilterColumn, state: CycleState, pod: PodInfo) -> Verdict:
         """Ask about every row; where nodes that are alike get the same answer, about one of each kind."""
         table = self._cluster.nodes
         alike = table.sums.alike(len(table)) if column.reach is Reach.SUMS else None
         nodes = self._cluster.view(None if alike is None else alike.rows)
         self.rows_asked += len(nodes)
         verdict = ask_filter(column.plugin, state, pod, nodes)
-        if alike is not None:
-            verdict = verdict.at(alike.kind)
-        if not column.merge(slice(0, len(table)), verdict):
+        return verdict if alike is None else verdict.at(alike.kind)
+
+    def _take_over(self, column: FilterColumn, verdict: Verdict) -> None:
+        """Put the answers for all rows into a column."""
+        column.is_stale = False
+        if not column.merge(slice(0, len(self._cluster.nodes)), verdict):
             # A plugin with so many things to say is asked in every cycle.
             self._forget(column.plugin.name)
             self._reach[column.plugin.name] = Reach.CYCLE
@@ -182,6 +230,7 @@ class KeptFilters:
     def _forget(self, name: str) -> None:
         if self.columns.pop(name, None) is not None:
             self._fits_are_old = True
+            self.columns_version += 1
 
     def _make_fits(self) -> None:
         self.by_sums = [column for column in self.columns.values() if column.reach is Reach.SUMS]

@@ -30,7 +30,8 @@ class KeptScores:
     """PreScore and Score of one template.
 
     Plugins whose score reach for this template is CYCLE are asked about the feasible rows in every cycle; the others
-    keep raw scores for all rows. While no normalisation depends on other rows, the totals are kept as well.
+    keep raw scores for all rows. A score is local if it depends on its row alone: it is not normalised, or normalised
+    to a constant. The sum of the local ones is kept by row; where there are no others, the best rows are kept, too.
     """
 
     def __init__(self, template: PodTemplate, lineup: Lineup, cluster: Cluster) -> None:
@@ -39,96 +40,138 @@ class KeptScores:
         self._cluster = cluster
         self._reach: dict[str, Reach] = {}
         self._all_lasting = False
+        self._are_stale = False
         self._says_skip: dict[str, bool] = {}
         self.columns: dict[str, ScoreColumn] = {}
         """Kept raw scores by plugin; `Kept` brings them up to date where rows have changed."""
+        self._points: Integers | None = None
+        self._points_but_for_sums: Integers = np.zeros(0, dtype=np.int64)
         self._maxima: BlockMaxima | None = None
         self._others: list[ScoreColumn] = []
+        self._constants: list[ScoreColumn] = []
         self._offset = 0
-        self._points_but_for_sums: Integers = np.zeros(0, dtype=np.int64)
         self.by_sums: list[ScoreColumn] = []
         self.has_row_columns = False
         self.columns_version = 0
         self.rows_asked = 0
-        self._set_reach()
+        for plugin in lineup.pre_scores:
+            self._reach[plugin.name] = plugin.reach_of(template)
+        for scoring, _ in lineup.scores:
+            self._reach[scoring.name] = scoring.score_reach_of(template)
+        self._reach_changed()
 
     def invalidate(self, stale: frozenset[str]) -> None:
         """The basis of these plugins has changed."""
-        for name in stale:
-            self.columns.pop(name, None)
-            self._says_skip.pop(name, None)
-        self._set_reach()
-        self._columns_changed()
+        self._are_stale = True
+        for plugin in self._lineup.pre_scores:
+            if plugin.name in stale:
+                self._says_skip.pop(plugin.name, None)
+                self._reach[plugin.name] = plugin.reach_of(self._template)
+        for scoring, _ in self._lineup.scores:
+            if scoring.name in stale:
+                reach = self._reach[scoring.name] = scoring.score_reach_of(self._template)
+                column = self.columns.get(scoring.name)
+                if column is None or reach is not column.reach or reach is Reach.SUMS:
+                    self._forget(scoring.name)
+                else:
+                    column.is_stale = True
+        self._reach_changed()
 
     def drop(self) -> None:
         """Everything may have changed."""
         self.columns.clear()
         self._columns_changed()
 
-    def drop_totals(self) -> None:
+    def fits_made_anew(self) -> None:
         """Which rows are feasible has changed beyond the rows that `rows_changed` names."""
         self._maxima = None
 
     def rows_changed(self, rows: list[int], fits: Booleans) -> None:
-        """The columns are up to date at these rows: take that over into the totals."""
-        if self._maxima is None:
+        """The columns are up to date at these rows: take that over into the points."""
+        if self._points is None:
             return
-        if not all(column.is_local for column in self.columns.values()):
-            self.drop_totals()
+        if any(column.constant is None for column in self._constants):
+            self._drop_points()
             return
         for row in rows:
-            points = self._offset + sum(column.weight * int(column.raw[row]) for column in self._others)
+            fitting = bool(fits[row])
+            points = self._offset + sum([column.points_at(row, fitting) for column in self._others])
             self._points_but_for_sums[row] = points
-            by_sums = sum(column.weight * int(column.raw[row]) for column in self.by_sums)
-            self.settle(row, by_sums if fits[row] else None)
+            self.settle(row, sum([column.points_at(row, fitting) for column in self.by_sums]), fits=fitting)
 
-    def settle(self, row: int, points: int | None) -> None:
-        """A row's total, given the weighted points of the plugins that see sums only; None: the row does not fit."""
-        if self._maxima is not None:
-            total = INFEASIBLE if points is None else points + int(self._points_but_for_sums[row])
-            self._maxima.set(row, total)
+    def settle(self, row: int, points: int, *, fits: bool) -> None:
+        """A row's points, given those of the plugins that see sums only."""
+        if self._points is not None:
+            total = self._points[row] = points + int(self._points_but_for_sums[row])
+            if self._maxima is not None:
+                self._maxima.set(row, total if fits else INFEASIBLE)
 
     def ranked(
         self, state: CycleState, pod: PodInfo, fits: Booleans, inherit: Inherit[ScoreColumn]
     ) -> BlockMaxima | None:
-        """The kept totals of all rows; None where they depend on other rows or on the cycle: ask `scores` then."""
-        if self._maxima is not None:
+        """The totals of all rows; None where they depend on other rows or on the cycle: ask `totals` then."""
+        if self._maxima is not None and not self._are_stale:
             return self._maxima
         if not self._all_lasting:
             return None
         self._complete(state, pod, lambda: self._cluster.view(np.flatnonzero(fits)), inherit)
-        columns = list(self.columns.values())
-        if not all(column.is_local for column in columns):
+        if not all(column.is_local for column in self.columns.values()):
             return None
-        self._others = [column for column in columns if column not in self.by_sums and not column.normalizes]
-        constants = [column for column in columns if column.normalizes]
-        example = np.flatnonzero(fits)[:1]
-        self._offset = sum(c.weight * int(normalized(c.plugin, state, pod, c.raw[example])[0]) for c in constants)
-        self._points_but_for_sums = np.full(self._cluster.nodes.capacity, self._offset, dtype=np.int64)
-        for column in self._others:
-            self._points_but_for_sums += column.weighted(fits)
-        totals = self._points_but_for_sums.copy()
-        for column in self.by_sums:
-            totals += column.weighted(fits)
-        totals[~fits] = INFEASIBLE
-        self._maxima = BlockMaxima(totals)
+        if self._maxima is None:
+            self._maxima = BlockMaxima(np.where(fits, self._local_points(state, pod, fits), INFEASIBLE))
         return self._maxima
 
+    def totals(
+        self, state: CycleState, pod: PodInfo, fits: Booleans, rows: RowArray, inherit: Inherit[ScoreColumn]
+    ) -> Integers:
+        """The totals of some of the feasible rows."""
+        nodes = self._cluster.view(rows)
+        self._complete(state, pod, lambda: nodes, inherit)
+        totals: Integers = self._local_points(state, pod, fits)[rows]
+        for plugin, weight in self._lineup.scores:
+            column = self.columns.get(plugin.name)
+            if plugin.name not in state.skipped_scores and not (column is not None and column.is_local):
+                totals += weight * self._normalized(plugin, column, state, pod, nodes)
+        return totals
+
     def scores(self, state: CycleState, pod: PodInfo, rows: RowArray, inherit: Inherit[ScoreColumn]) -> Scores:
-        """Scores of the given feasible rows, every plugin counted."""
+        """The scores of the given feasible rows, plugin by plugin."""
         nodes = self._cluster.view(rows)
         self._complete(state, pod, lambda: nodes, inherit)
         by_plugin: dict[str, Integers] = {}
-        # Without any score plugin every node is as good as the next: each gets 1 (prioritizeNodes).
-        totals = np.full(len(rows), 0 if self._lineup.scores else 1, dtype=np.int64)
+        totals = np.full(len(rows), self._least_total, dtype=np.int64)
         for plugin, weight in self._lineup.scores:
-            if plugin.name in state.skipped_scores:
-                continue
-            column = self.columns.get(plugin.name)
-            raw = column.raw[rows] if column is not None else self.ask(plugin, state, pod, nodes)
-            by_plugin[plugin.name] = normalized(plugin, state, pod, raw)
-            totals += weight * by_plugin[plugin.name]
+            if plugin.name not in state.skipped_scores:
+                column = self.columns.get(plugin.name)
+                by_plugin[plugin.name] = self._normalized(plugin, column, state, pod, nodes)
+                totals += weight * by_plugin[plugin.name]
         return Scores(rows, by_plugin, totals)
+
+    @property
+    def _least_total(self) -> int:
+        """Without any score plugin every node is as good as the next: each gets 1 (prioritizeNodes)."""
+        return 0 if self._lineup.scores else 1
+
+    def _normalized(
+        self, plugin: ScorePlugin, column: ScoreColumn | None, state: CycleState, pod: PodInfo, nodes: NodeView
+    ) -> Integers:
+        raw = column.raw[nodes.rows] if column is not None else self.ask(plugin, state, pod, nodes)
+        return normalized(plugin, state, pod, raw)
+
+    def _local_points(self, state: CycleState, pod: PodInfo, fits: Booleans) -> Integers:
+        """Per row: the points of the local scores."""
+        if self._points is None:
+            local = [column for column in self.columns.values() if column.is_local]
+            self._constants = [column for column in local if column.normalizes]
+            self._others = [column for column in local if not column.normalizes and column not in self.by_sums]
+            self._offset = self._least_total + sum(column.constant_points(state, pod) for column in self._constants)
+            self._points_but_for_sums = np.full(self._cluster.nodes.capacity, self._offset, dtype=np.int64)
+            for column in self._others:
+                self._points_but_for_sums += column.weighted(fits)
+            self._points = self._points_but_for_sums.copy()
+            for column in self.by_sums:
+                self._points += column.weighted(fits)
+        return self._points
 
     def ask(self, plugin: ScorePlugin, state: CycleState, pod: PodInfo, nodes: NodeView) -> Integers:
         self.rows_asked += len(nodes)
@@ -137,23 +180,34 @@ class KeptScores:
     def _complete(
         self, state: CycleState, pod: PodInfo, feasible: Callable[[], NodeView], inherit: Inherit[ScoreColumn]
     ) -> None:
-        """Run PreScore, and get scores of the plugins that keep them and have none yet."""
+        """Run PreScore, and get the scores that plugins keep and that are not there yet, or stale."""
         timed_point(state.stopwatch, "PreScore", self._pre_score, state, pod, feasible)
         for plugin, weight in self._lineup.scores:
             name, reach = plugin.name, self._reach[plugin.name]
-            if reach is Reach.CYCLE or name in state.skipped_scores or name in self.columns:
-                continue
-            inherited = inherit(name)
-            if inherited is not None:
-                column = inherited.column
-                if inherited.rows:
-                    changed = self._cluster.view(as_rows(inherited.rows))
-                    column.merge(changed, self.ask(plugin, state, pod, changed))
-            else:
-                column = ScoreColumn(plugin, weight, reach, self._cluster.nodes.capacity)
-                column.fill(self._ask_all(column, state, pod))
-            self.columns[name] = column
-            self._columns_changed()
+            column = self.columns.get(name)
+            if reach is Reach.CYCLE or name in state.skipped_scores:
+                if column is not None:
+                    self._forget(name)
+            elif column is None:
+                self.columns[name] = self._new_column(plugin, weight, state, pod, inherit)
+                self._columns_changed()
+            elif column.is_stale and column.renew(self._ask_all(column, state, pod)):
+                self._drop_points()
+        self._are_stale = False
+
+    def _new_column(
+        self, plugin: ScorePlugin, weight: int, state: CycleState, pod: PodInfo, inherit: Inherit[ScoreColumn]
+    ) -> ScoreColumn:
+        inherited = inherit(plugin.name)
+        if inherited is None:
+            column = ScoreColumn(plugin, weight, self._reach[plugin.name], self._cluster.nodes.capacity)
+            column.fill(self._ask_all(column, state, pod))
+        else:
+            column = inherited.column
+            if inherited.rows:
+                changed = self._cluster.view(as_rows(inherited.rows))
+                column.merge(changed, self.ask(plugin, state, pod, changed))
+        return column
 
     def _ask_all(self, column: ScoreColumn, state: CycleState, pod: PodInfo) -> Integers:
         """Scores of every row; where nodes that are alike get the same score, one of each kind is asked about."""
@@ -162,12 +216,6 @@ class KeptScores:
         if alike is None:
             return self.ask(column.plugin, state, pod, self._cluster.view())
         return self.ask(column.plugin, state, pod, self._cluster.view(alike.rows))[alike.kind]
-
-    def _columns_changed(self) -> None:
-        self.columns_version += 1
-        self.by_sums = [column for column in self.columns.values() if column.reach is Reach.SUMS]
-        self.has_row_columns = any(column.reach is Reach.ROW for column in self.columns.values())
-        self.drop_totals()
 
     def _pre_score(self, state: CycleState, pod: PodInfo, feasible: Callable[[], NodeView]) -> None:
         nodes: NodeView | None = None
@@ -183,7 +231,18 @@ class KeptScores:
             if skip:
                 state.skipped_scores.add(name)
 
-    def _set_reach(self) -> None:
-        self._reach = {plugin.name: plugin.reach_of(self._template) for plugin in self._lineup.pre_scores}
-        self._reach |= {plugin.name: plugin.score_reach_of(self._template) for plugin, _ in self._lineup.scores}
+    def _reach_changed(self) -> None:
         self._all_lasting = Reach.CYCLE not in self._reach.values()
+
+    def _forget(self, name: str) -> None:
+        if self.columns.pop(name, None) is not None:
+            self._columns_changed()
+
+    def _columns_changed(self) -> None:
+        self.columns_version += 1
+        self.by_sums = [column for column in self.columns.values() if column.reach is Reach.SUMS]
+        self.has_row_columns = any(column.reach is Reach.ROW for column in self.columns.values())
+        self._drop_points()
+
+    def _drop_points(self) -> None:
+        self._points = self._maxima = None

@@ -11,9 +11,12 @@ from kubesched.framework import MAX_SCORE, CycleState, PodInfo, Reach, ScorePlug
 
 
 class ScoreColumn:
-    """`raw[row]` over the whole capacity of the table; `constant` is set while all rows have the same score."""
+    """`raw[row]` over the whole capacity of the table; `constant` is set while all rows have the same score.
 
-    __slots__ = ("constant", "normalizes", "plugin", "raw", "reach", "weight")
+    Once the plugin's basis has changed, the column is stale until the plugin was asked about all rows again.
+    """
+
+    __slots__ = ("constant", "is_stale", "normalizes", "plugin", "raw", "reach", "weight")
 
     def __init__(self, plugin: ScorePlugin, weight: int, reach: Reach, capacity: int) -> None:
         self.plugin = plugin
@@ -23,6 +26,7 @@ class ScoreColumn:
         self.reach = Reach.ROW if reach is Reach.SUMS and self.normalizes else reach
         self.raw: Integers = np.zeros(capacity, dtype=np.int64)
         self.constant: int | None = None
+        self.is_stale = False
 
     def copy(self) -> ScoreColumn:
         copy = ScoreColumn(self.plugin, self.weight, self.reach, 0)
@@ -40,6 +44,14 @@ class ScoreColumn:
         first = int(scores[0]) if len(scores) else 0
         self.constant = first if (scores == first).all() else None
 
+    def renew(self, scores: Integers) -> bool:
+        """Fresh scores of all rows. Whether points that depend on one row alone may be others now."""
+        self.is_stale = False
+        before, was_equal = self.constant, np.array_equal(self.raw[: len(scores)], scores)
+        if not was_equal:
+            self.fill(scores)
+        return self.constant != before if self.normalizes else not was_equal
+
     def merge(self, nodes: NodeView, scores: Integers) -> None:
         """The scores of some rows."""
         self.raw[nodes.rows] = scores
@@ -51,6 +63,17 @@ class ScoreColumn:
         if len(self.raw) and (self.raw.min() < 0 or self.raw.max() > MAX_SCORE):
             _check(self.plugin, self.raw[fits])
         return self.raw * self.weight
+
+    def points_at(self, row: int, is_checked: bool) -> int:
+        """The weighted score of a row, for a plugin that does not normalise."""
+        raw = int(self.raw[row])
+        if is_checked and not 0 <= raw <= MAX_SCORE:
+            _check(self.plugin, self.raw[row : row + 1])
+        return self.weight * raw
+
+    def constant_points(self, state: CycleState, pod: PodInfo) -> int:
+        """The weighted score of every row, for a plugin that normalises and whose rows are all the same."""
+        return self.weight * int(normalized(self.plugin, state, pod, self.raw[:1])[0])
 
 
 def normalized(plugin: ScorePlugin, state: CycleState, pod: PodInfo, raw: Integers) -> Integers:
