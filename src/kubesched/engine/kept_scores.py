@@ -110,10 +110,10 @@ class KeptScores:
         self, state: CycleState, pod: PodInfo, fits: Booleans, inherit: Inherit[ScoreColumn]
     ) -> BlockMaxima | None:
         """The totals of all rows; None where they depend on other rows or on the cycle: ask `totals` then."""
-        if self._maxima is not None and not self._are_stale:
-            return self._maxima
         if not self._all_lasting:
             return None
+        if self._maxima is not None and not self._are_stale:
+            return self._maxima
         self._complete(state, pod, lambda: self._cluster.view(np.flatnonzero(fits)), inherit)
         if not all(column.is_local for column in self.columns.values()):
             return None
@@ -164,7 +164,7 @@ class KeptScores:
             local = [column for column in self.columns.values() if column.is_local]
             self._constants = [column for column in local if column.normalizes]
             self._others = [column for column in local if not column.normalizes and column not in self.by_sums]
-            self._offset = self._least_total + sum(column.constant_points(state, pod) for column in self._constants)
+            self._offset = self._constant_points(state, pod)
             self._points_but_for_sums = np.full(self._cluster.nodes.capacity, self._offset, dtype=np.int64)
             for column in self._others:
                 self._points_but_for_sums += column.weighted(fits)
@@ -193,7 +193,13 @@ class KeptScores:
                 self._columns_changed()
             elif column.is_stale and column.renew(self._ask_all(column, state, pod)):
                 self._drop_points()
+        if self._are_stale and self._points is not None and self._offset != self._constant_points(state, pod):
+            self._drop_points()
         self._are_stale = False
+
+    def _constant_points(self, state: CycleState, pod: PodInfo) -> int:
+        """The points that every row gets."""
+        return self._least_total + sum([column.constant_points(state, pod) for column in self._constants])
 
     def _new_column(
         self, plugin: ScorePlugin, weight: int, state: CycleState, pod: PodInfo, inherit: Inherit[ScoreColumn]

@@ -45,12 +45,12 @@ class ScoreColumn:
         self.constant = first if (scores == first).all() else None
 
     def renew(self, scores: Integers) -> bool:
-        """Fresh scores of all rows. Whether points that depend on one row alone may be others now."""
+        """Fresh scores of all rows. Whether that changes which scores are local, or local ones in single rows."""
         self.is_stale = False
-        before, was_equal = self.constant, np.array_equal(self.raw[: len(scores)], scores)
-        if not was_equal:
-            self.fill(scores)
-        return self.constant != before if self.normalizes else not was_equal
+        was_local = self.is_local
+        changes = not self.normalizes and not np.array_equal(self.raw[: len(scores)], scores)
+        self.fill(scores)
+        return changes or was_local != self.is_local
 
     def merge(self, nodes: NodeView, scores: Integers) -> None:
         """The scores of some rows."""
