@@ -117,15 +117,9 @@ class Evaluator:
         return ranking
 
     def _rank(self, fit: Fit) -> Ranking:
-        if fit.is_whole:
-            with _DroppedOnFailure(fit.kept, self._drop):
-                maxima = fit.kept.ranked(fit.state, fit.pod)
-            if maxima is not None:
-                return Ranking(self._cluster, self._random, maxima)
-        rows = fit.rows()
         with _DroppedOnFailure(fit.kept, self._drop):
-            totals = fit.kept.totals(fit.state, fit.pod, rows)
-        return Ranking(self._cluster, self._random, (rows, totals))
+            ranked = fit.kept.ranked(fit.state, fit.pod, None if fit.is_whole else fit.rows())
+        return Ranking(self._cluster, self._random, ranked)
 
     def score(self, fit: Fit) -> Scores:
         """The scores of every feasible node, plugin by plugin: for explanations."""

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from kubesched.columns import Cluster, Integers, PodInfo, PodTemplate
+from kubesched.columns import Cluster, PodInfo, PodTemplate
 from kubesched.engine.filter_column import FilterColumn
 from kubesched.engine.inherited import Inherited
 from kubesched.engine.kept_filters import KeptFilters
-from kubesched.engine.kept_scores import KeptScores, Scores
+from kubesched.engine.kept_scores import KeptScores, Ranked, Scores
 from kubesched.engine.lineup import Lineup
 from kubesched.engine.relatives import Relatives
 from kubesched.engine.row_memo import RowMemo
 from kubesched.engine.score_column import ScoreColumn
-from kubesched.engine.selection import BlockMaxima
 from kubesched.engine.tracker import ChangeTracker, RowArray, as_rows
 from kubesched.framework import CycleState, Reach
 
@@ -83,21 +82,13 @@ class Kept:
             filters.rows_changed(rows + changed)
             scores.rows_changed(rows + changed, filters.fits)
 
-    def ranked(self, state: CycleState, pod: PodInfo) -> BlockMaxima | None:
-        """The totals of all rows, where they can be kept; only after `refresh`."""
+    def ranked(self, state: CycleState, pod: PodInfo, rows: RowArray | None) -> Ranked:
+        """The totals of some feasible rows, or (None) of all of them; only after `refresh`."""
         version = self.scores.columns_version
-        maxima = self.scores.ranked(state, pod, self.filters.fits, self._inherited_score)
+        ranked = self.scores.ranked(state, pod, self.filters.fits, rows, self._inherited_score)
         if version != self.scores.columns_version:
             self._relatives.has_scored(self)
-        return maxima
-
-    def totals(self, state: CycleState, pod: PodInfo, rows: RowArray) -> Integers:
-        """The totals of some feasible rows; only after `refresh`."""
-        version = self.scores.columns_version
-        totals = self.scores.totals(state, pod, self.filters.fits, rows, self._inherited_score)
-        if version != self.scores.columns_version:
-            self._relatives.has_scored(self)
-        return totals
+        return ranked
 
     def scored(self, state: CycleState, pod: PodInfo, rows: RowArray) -> Scores:
         """Every plugin's scores of some feasible rows; only after `refresh`."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,6 +23,10 @@ class Scores:
     rows: RowArray
     by_plugin: dict[str, Integers]
     totals: Integers
+
+
+Ranked = BlockMaxima | tuple[RowArray, Integers]
+"""The totals of all rows, or some rows and theirs."""
 
 
 class KeptScores:
@@ -107,37 +110,29 @@ class KeptScores:
                 self._maxima.set(row, total if fits else INFEASIBLE)
 
     def ranked(
-        self, state: CycleState, pod: PodInfo, fits: Booleans, inherit: Inherit[ScoreColumn]
-    ) -> BlockMaxima | None:
-        """The totals of all rows; None where they depend on other rows or on the cycle: ask `totals` then."""
-        if not self._all_lasting:
-            return None
-        if self._maxima is not None and not self._are_stale:
+        self, state: CycleState, pod: PodInfo, fits: Booleans, rows: RowArray | None, inherit: Inherit[ScoreColumn]
+    ) -> Ranked:
+        """The totals of some feasible rows. None: of all, and then the kept ones, if they depend on no other row."""
+        is_whole = rows is None
+        if is_whole and self._maxima is not None and self._all_lasting and not self._are_stale:
             return self._maxima
-        self._complete(state, pod, lambda: self._cluster.view(np.flatnonzero(fits)), inherit)
-        if not all(column.is_local for column in self.columns.values()):
-            return None
-        if self._maxima is None:
-            self._maxima = BlockMaxima(np.where(fits, self._local_points(state, pod, fits), INFEASIBLE))
-        return self._maxima
-
-    def totals(
-        self, state: CycleState, pod: PodInfo, fits: Booleans, rows: RowArray, inherit: Inherit[ScoreColumn]
-    ) -> Integers:
-        """The totals of some of the feasible rows."""
-        nodes = self._cluster.view(rows)
-        self._complete(state, pod, lambda: nodes, inherit)
-        totals: Integers = self._local_points(state, pod, fits)[rows]
-        for plugin, weight in self._lineup.scores:
-            column = self.columns.get(plugin.name)
-            if plugin.name not in state.skipped_scores and not (column is not None and column.is_local):
-                totals += weight * self._normalized(plugin, column, state, pod, nodes)
-        return totals
+        rows = np.flatnonzero(fits) if rows is None else rows
+        nodes = self._view(rows)
+        self._complete(state, pod, nodes, inherit)
+        points = self._local_points(state, pod, fits)
+        others = self._not_local(state)
+        if is_whole and not others:
+            self._maxima = self._maxima or BlockMaxima(np.where(fits, points, INFEASIBLE))
+            return self._maxima
+        totals: Integers = points[nodes.rows]
+        for plugin, weight, column in others:
+            totals = totals + weight * self._normalized(plugin, column, state, pod, nodes)
+        return rows, totals
 
     def scores(self, state: CycleState, pod: PodInfo, rows: RowArray, inherit: Inherit[ScoreColumn]) -> Scores:
         """The scores of the given feasible rows, plugin by plugin."""
-        nodes = self._cluster.view(rows)
-        self._complete(state, pod, lambda: nodes, inherit)
+        nodes = self._view(rows)
+        self._complete(state, pod, nodes, inherit)
         by_plugin: dict[str, Integers] = {}
         totals = np.full(len(rows), self._least_total, dtype=np.int64)
         for plugin, weight in self._lineup.scores:
@@ -146,6 +141,19 @@ class KeptScores:
                 by_plugin[plugin.name] = self._normalized(plugin, column, state, pod, nodes)
                 totals += weight * by_plugin[plugin.name]
         return Scores(rows, by_plugin, totals)
+
+    def _view(self, rows: RowArray) -> NodeView:
+        """A view of the rows; as a slice, where those are all that there are."""
+        return self._cluster.view(None if len(rows) == len(self._cluster.nodes) else rows)
+
+    def _not_local(self, state: CycleState) -> list[tuple[ScorePlugin, int, ScoreColumn | None]]:
+        """The plugins whose scores depend on other rows or on the cycle, with their weights and kept raw scores."""
+        return [
+            (plugin, weight, column)
+            for plugin, weight in self._lineup.scores
+            if plugin.name not in state.skipped_scores
+            and ((column := self.columns.get(plugin.name)) is None or not column.is_local)
+        ]
 
     @property
     def _least_total(self) -> int:
@@ -177,11 +185,9 @@ class KeptScores:
         self.rows_asked += len(nodes)
         return ask_score(plugin, state, pod, nodes)
 
-    def _complete(
-        self, state: CycleState, pod: PodInfo, feasible: Callable[[], NodeView], inherit: Inherit[ScoreColumn]
-    ) -> None:
+    def _complete(self, state: CycleState, pod: PodInfo, nodes: NodeView, inherit: Inherit[ScoreColumn]) -> None:
         """Run PreScore, and get the scores that plugins keep and that are not there yet, or stale."""
-        timed_point(state.stopwatch, "PreScore", self._pre_score, state, pod, feasible)
+        timed_point(state.stopwatch, "PreScore", self._pre_score, state, pod, nodes)
         for plugin, weight in self._lineup.scores:
             name, reach = plugin.name, self._reach[plugin.name]
             column = self.columns.get(name)
@@ -223,13 +229,11 @@ class KeptScores:
             return self.ask(column.plugin, state, pod, self._cluster.view())
         return self.ask(column.plugin, state, pod, self._cluster.view(alike.rows))[alike.kind]
 
-    def _pre_score(self, state: CycleState, pod: PodInfo, feasible: Callable[[], NodeView]) -> None:
-        nodes: NodeView | None = None
+    def _pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> None:
         for plugin in self._lineup.pre_scores:
             name = plugin.name
             skip = self._says_skip.get(name)
             if skip is None:
-                nodes = nodes or feasible()
                 lasts = self._reach[name] is not Reach.CYCLE
                 skip = ask_pre_score(plugin, state.lasting if lasts else state, pod, nodes).is_skip
                 if lasts:

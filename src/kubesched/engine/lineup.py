@@ -102,7 +102,7 @@ def ask_normalize(plugin: ScorePlugin, state: CycleState, pod: PodInfo, scores: 
 
 
 def _are_integers(scores: object, length: int) -> bool:
-    return isinstance(scores, np.ndarray) and scores.shape == (length,) and np.issubdtype(scores.dtype, np.integer)
+    return isinstance(scores, np.ndarray) and scores.shape == (length,) and scores.dtype.kind in "iu"
 
 
 def _timed(state: CycleState, plugin: str, point: str, call: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:

@@ -7,6 +7,7 @@ from random import Random
 import numpy as np
 
 from kubesched.columns import Cluster, Integers
+from kubesched.engine.kept_scores import Ranked
 from kubesched.engine.selection import BlockMaxima, best_of
 from kubesched.engine.tracker import RowArray
 
@@ -14,7 +15,7 @@ from kubesched.engine.tracker import RowArray
 class Ranking:
     """The feasible nodes by total score: the kept totals of all rows, or those of some rows in this cycle."""
 
-    def __init__(self, cluster: Cluster, random: Random, ranked: BlockMaxima | tuple[RowArray, Integers]) -> None:
+    def __init__(self, cluster: Cluster, random: Random, ranked: Ranked) -> None:
         self._cluster = cluster
         self._random = random
         self._ranked = ranked

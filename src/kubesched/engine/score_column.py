@@ -60,7 +60,7 @@ class ScoreColumn:
 
     def weighted(self, fits: Booleans) -> Integers:
         """Weighted scores of all rows, for a plugin that does not normalise; those of feasible rows are checked."""
-        if len(self.raw) and (self.raw.min() < 0 or self.raw.max() > MAX_SCORE):
+        if self.raw.view(np.uint64).max(initial=0) > MAX_SCORE:
             _check(self.plugin, self.raw[fits])
         return self.raw * self.weight
 
@@ -84,10 +84,9 @@ def normalized(plugin: ScorePlugin, state: CycleState, pod: PodInfo, raw: Intege
 
 
 def _check(plugin: ScorePlugin, scores: Integers) -> None:
-    if not len(scores):
-        return
-    lowest, highest = int(scores.min()), int(scores.max())
-    if lowest < 0 or highest > MAX_SCORE:
+    # Seen as unsigned, a negative number is a very large one.
+    if len(scores) and scores.astype(np.int64, copy=False).view(np.uint64).max() > MAX_SCORE:
+        lowest, highest = int(scores.min()), int(scores.max())
         wrong = lowest if lowest < 0 else highest
         problem = f"returns an invalid score {wrong}, it should be in the range of [0, {MAX_SCORE}] after normalizing"
         raise PluginError(plugin.name, "Score", problem)

@@ -17,10 +17,8 @@ def raw_scores(plan: Plan, nodes: NodeView) -> Integers:
         if item.count.total:
             here = item.weight * item.count.per_domain(item.column)
             worth[item.column] = worth[item.column] + here if item.column in worth else here
-    scores = np.zeros(len(nodes), dtype=np.int64)
-    for column, per_domain in worth.items():
-        scores += per_domain[nodes.domains(column.key)]
-    return scores
+    in_domains = [per_domain[nodes.domains(column.key)] for column, per_domain in worth.items()]
+    return sum(in_domains[1:], start=in_domains[0]) if in_domains else np.zeros(len(nodes), dtype=np.int64)
 
 
 def normalized(scores: Integers) -> Integers:
