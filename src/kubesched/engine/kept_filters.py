@@ -50,6 +50,7 @@ class KeptFilters:
         self._completed: PreFiltered | None = None
         self._cycle_filters: list[FilterPlugin] = []
         self.by_sums: list[FilterColumn] = []
+        self._stale: list[FilterColumn] = []
         self.columns_version = 0
         self.has_row_columns = False
         self.feasible = 0
@@ -66,7 +67,6 @@ class KeptFilters:
                 stale.append(plugin)
         if not stale:
             return CycleState(pod, self._lasting_state), _NONE_STALE
-        self._completed = None
         for plugin in stale:
             self._basis_changed(plugin)
         self._all_lasting = self._pre_filters_last()
@@ -79,8 +79,10 @@ class KeptFilters:
         column = self.columns.get(name)
         if column is None or reach is not column.reach or reach is Reach.SUMS:
             self._forget(name)  # with SUMS, more than the column would be stale: all that is remembered by sums
+            self._completed = None
         else:
             column.is_stale = True
+            self._stale.append(column)
         self._reach[name] = reach
 
     def pre_filter(self, state: CycleState, pod: PodInfo) -> PreFiltered:
@@ -114,6 +116,7 @@ class KeptFilters:
     def drop(self) -> None:
         """Everything may have changed."""
         self.columns.clear()
+        self._stale.clear()
         self.columns_version += 1
         self._fits_are_old = True
         self._completed = None
@@ -127,18 +130,25 @@ class KeptFilters:
 
         Returns the rows whose answers have become others; None if `fits` was made anew for all rows.
         """
-        if self._completed is self._pre_filtered and self._completed is not None:
-            return []
-        skipped, columns = state.skipped_filters, self.columns
+        if self._completed is None or self._completed is not self._pre_filtered:
+            self._fill_gaps(state, pod, inherit)
         changed: list[int] = []
+        for column in self._stale:
+            changed += self._ask_again(column, state, pod)
+        self._stale.clear()
+        if not self._fits_are_old and len(changed) <= _MOST_ROWS_ONE_BY_ONE:
+            return changed
+        self._make_fits()
+        return None
+
+    def _fill_gaps(self, state: CycleState, pod: PodInfo, inherit: Inherit[FilterColumn]) -> None:
+        """Have a column for every plugin that keeps its answers and has something to say, and for no other."""
+        skipped, columns = state.skipped_filters, self.columns
         for plugin in self._lineup.filters:
             name, reach = plugin.name, self._reach[plugin.name]
             if name in skipped or reach is Reach.CYCLE:
                 self._forget(name)
-            elif (column := columns.get(name)) is not None:
-                if column.is_stale:
-                    changed += self._ask_again(column, state, pod)
-            else:
+            elif name not in columns:
                 self._fits_are_old = True
                 self.columns_version += 1
                 inherited = inherit(name)
@@ -155,10 +165,6 @@ class KeptFilters:
             if self._reach[plugin.name] is Reach.CYCLE and plugin.name not in skipped
         ]
         self._completed = self._pre_filtered
-        if not self._fits_are_old and len(changed) <= _MOST_ROWS_ONE_BY_ONE:
-            return changed
-        self._make_fits()
-        return None
 
     def ask(self, column: FilterColumn, state: CycleState, pod: PodInfo, nodes: NodeView) -> None:
         """Ask one plugin about some rows."""
@@ -170,7 +176,9 @@ class KeptFilters:
             self._completed = None
 
     def _ask_again(self, column: FilterColumn, state: CycleState, pod: PodInfo) -> list[int]:
-        """Bring a stale column up to date; the rows whose answers are others now."""
+        """Bring a stale column up to date, if it is still of use; the rows whose answers are others now."""
+        if self.columns.get(column.plugin.name) is not column:
+            return []
         verdict = self._ask_all(column, state, pod)
         changed = column.renew(verdict)
         if changed is None:

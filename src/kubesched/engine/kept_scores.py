@@ -50,6 +50,7 @@ class KeptScores:
         self._points: Integers | None = None
         self._points_but_for_sums: Integers = np.zeros(0, dtype=np.int64)
         self._maxima: BlockMaxima | None = None
+        self._was_ranked = False  # since the points and `fits` were made
         self._others: list[ScoreColumn] = []
         self._constants: list[ScoreColumn] = []
         self._offset = 0
@@ -88,6 +89,7 @@ class KeptScores:
     def fits_made_anew(self) -> None:
         """Which rows are feasible has changed beyond the rows that `rows_changed` names."""
         self._maxima = None
+        self._was_ranked = False
 
     def rows_changed(self, rows: list[int], fits: Booleans) -> None:
         """The columns are up to date at these rows: take that over into the points."""
@@ -112,7 +114,11 @@ class KeptScores:
     def ranked(
         self, state: CycleState, pod: PodInfo, fits: Booleans, rows: RowArray | None, inherit: Inherit[ScoreColumn]
     ) -> Ranked:
-        """The totals of some feasible rows. None: of all, and then the kept ones, if they depend on no other row."""
+        """The totals of some feasible rows; None: of all.
+
+        The best rows of all are kept where they depend on no other row, and from the second time on: many a template
+        is seen once only, and for many the feasible rows are others every time.
+        """
         is_whole = rows is None
         if is_whole and self._maxima is not None and self._all_lasting and not self._are_stale:
             return self._maxima
@@ -121,9 +127,10 @@ class KeptScores:
         self._complete(state, pod, nodes, inherit)
         points = self._local_points(state, pod, fits)
         others = self._not_local(state)
-        if is_whole and not others:
-            self._maxima = self._maxima or BlockMaxima(np.where(fits, points, INFEASIBLE))
+        if is_whole and not others and self._was_ranked:
+            self._maxima = BlockMaxima(np.where(fits, points, INFEASIBLE))
             return self._maxima
+        self._was_ranked = True
         totals: Integers = points[nodes.rows]
         for plugin, weight, column in others:
             totals = totals + weight * self._normalized(plugin, column, state, pod, nodes)
@@ -197,11 +204,19 @@ class KeptScores:
             elif column is None:
                 self.columns[name] = self._new_column(plugin, weight, state, pod, inherit)
                 self._columns_changed()
-            elif column.is_stale and column.renew(self._ask_all(column, state, pod)):
-                self._drop_points()
-        if self._are_stale and self._points is not None and self._offset != self._constant_points(state, pod):
-            self._drop_points()
+            elif column.is_stale:
+                self._renew(column, state, pod)
         self._are_stale = False
+
+    def _renew(self, column: ScoreColumn, state: CycleState, pod: PodInfo) -> None:
+        """Bring a stale column up to date."""
+        constant, was_local = column.constant, column.is_local
+        has_changed = column.renew(self._ask_all(column, state, pod))
+        if self._points is None or not has_changed or not (was_local or column.is_local):
+            return
+        is_another_constant = column.normalizes and constant is not None and column.constant is not None
+        if not is_another_constant or self._offset != self._constant_points(state, pod):
+            self._drop_points()
 
     def _constant_points(self, state: CycleState, pod: PodInfo) -> int:
         """The points that every row gets."""
@@ -256,3 +271,4 @@ class KeptScores:
 
     def _drop_points(self) -> None:
         self._points = self._maxima = None
+        self._was_ranked = False

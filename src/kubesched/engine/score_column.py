@@ -45,12 +45,12 @@ class ScoreColumn:
         self.constant = first if (scores == first).all() else None
 
     def renew(self, scores: Integers) -> bool:
-        """Fresh scores of all rows. Whether that changes which scores are local, or local ones in single rows."""
+        """Fresh scores of all rows; whether they are others than before."""
         self.is_stale = False
-        was_local = self.is_local
-        changes = not self.normalizes and not np.array_equal(self.raw[: len(scores)], scores)
+        if np.array_equal(self.raw[: len(scores)], scores):
+            return False
         self.fill(scores)
-        return changes or was_local != self.is_local
+        return True
 
     def merge(self, nodes: NodeView, scores: Integers) -> None:
         """The scores of some rows."""

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Final
 
 import numpy as np
 
-from kubesched.columns import ABSENT, Booleans, Counts, NodeView, PodTemplate, TermKind, WhatIf
+from kubesched.columns import ABSENT, Booleans, Counts, LabelColumn, NodeView, PodTemplate, TermKind, WhatIf
 from kubesched.columns.pod_counts import Weigh
 from kubesched.framework import Reason, Verdict
-from kubesched.plugins.inter_pod_affinity.plan import CountIn, Plan
+from kubesched.plugins.inter_pod_affinity.plan import Plan
 
 REASONS: Final = (
     Reason.unresolvable("node(s) didn't match pod affinity rules"),
@@ -21,15 +21,18 @@ AFFINITY, ANTI_AFFINITY, EXISTING_ANTI_AFFINITY = (1 << k for k in range(len(REA
 
 
 def judge(plan: Plan, pod: PodTemplate, nodes: NodeView, own_namespace_labels: Mapping[str, str]) -> Verdict:
-    """The first rule that a node breaks, in upstream's order: affinity, anti-affinity, that of placed pods."""
+    """The first rule that a node breaks, in upstream's order: affinity, anti-affinity, that of placed pods.
+
+    Reasons are in that order, so that the first is the lowest bit.
+    """
     bits = np.zeros(len(nodes), dtype=np.int64)
     what_if = nodes.what_if
     if what_if is None:
-        _mark_near_any(bits, EXISTING_ANTI_AFFINITY, plan.existing_anti_affinity, nodes)
-        _mark_near_any(bits, ANTI_AFFINITY, plan.anti_affinity, nodes)
+        for column, broken in _broken_by_domain(plan).items():
+            bits |= broken[nodes.domains(column.key)]
         if plan.affinity:
-            np.copyto(bits, AFFINITY, where=_lacks_company(plan, nodes))
-        return Verdict(bits, REASONS)
+            bits |= _lacks_company(plan, nodes)
+        return Verdict(bits & -bits, REASONS)
     shunned = _shunned_by_others(plan, pod, nodes, what_if, own_namespace_labels)
     np.copyto(bits, EXISTING_ANTI_AFFINITY, where=shunned)
     for item in plan.anti_affinity:
@@ -39,12 +42,15 @@ def judge(plan: Plan, pod: PodTemplate, nodes: NodeView, own_namespace_labels: M
     return Verdict(bits, REASONS)
 
 
-def _mark_near_any(bits: Counts, bit: int, items: Sequence[CountIn], nodes: NodeView) -> None:
-    """Set the bit where a domain holds any of the counted pods."""
-    for item in items:
-        if item.count.total:
-            holds_any = item.count.per_domain(item.column) > 0
-            np.copyto(bits, bit, where=holds_any[nodes.domains(item.column.key)])
+def _broken_by_domain(plan: Plan) -> dict[LabelColumn, Counts]:
+    """By topology: the bits of the anti-affinity rules that a node in each domain would break."""
+    broken: dict[LabelColumn, Counts] = {}
+    for bit, items in ((ANTI_AFFINITY, plan.anti_affinity), (EXISTING_ANTI_AFFINITY, plan.existing_anti_affinity)):
+        for item in items:
+            if item.count.total:
+                near_any = np.where(item.count.per_domain(item.column) > 0, bit, 0)
+                broken[item.column] = broken[item.column] | near_any if item.column in broken else near_any
+    return broken
 
 
 def _lacks_company(plan: Plan, nodes: NodeView) -> Booleans:
