@@ -29,11 +29,7 @@ class Kept:
         self.template = template
         self._cluster = cluster
         self._relatives = relatives
-        self.aspects = {
-            plugin.name: aspect
-            for plugin in (*lineup.filters, *(plugin for plugin, _ in lineup.scores))
-            if (aspect := plugin.aspect(template)) is not None
-        }
+        self.aspects = lineup.aspects(template)
         self._tracker = ChangeTracker(cluster.nodes)
         self._memo: RowMemo | None = None
         self._memo_versions = (-1, -1)

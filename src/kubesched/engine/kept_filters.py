@@ -14,7 +14,6 @@ from kubesched.engine.pre_filtering import PreFilterAnswer, PreFiltered, run_pre
 from kubesched.engine.tracker import as_rows
 from kubesched.framework import CycleState, FilterPlugin, Plugin, PreFilterPlugin, Reach, Verdict
 
-_UNSEEN: Final = object()
 _NONE_STALE: Final[frozenset[str]] = frozenset()
 _MOST_ROWS_ONE_BY_ONE: Final = 32
 """Beyond this, it is faster to add up the answers of all rows anew."""
@@ -31,11 +30,8 @@ class KeptFilters:
         self._template = template
         self._lineup = lineup
         self._cluster = cluster
-        plugins: dict[str, Plugin] = {p.name: p for p in (*lineup.pre_filters, *lineup.filters)}
-        plugins |= {p.name: p for p in lineup.pre_scores} | {p.name: p for p, _ in lineup.scores}
-        self._reach = {name: plugin.reach_of(template) for name, plugin in plugins.items()}
-        self._based = [(p, p.basis) for p in plugins.values() if type(p).basis is not Plugin.basis]
-        self._bases: dict[str, object] = {}
+        self._reach = lineup.reaches(template)
+        self._bases: dict[str, object] = {plugin.name: plugin.basis(template) for plugin in lineup.with_basis}
         self._answers: dict[str, PreFilterAnswer] = {}
         self._pre_filtered: PreFiltered | None = None
         self._unsure: dict[str, PreFilterPlugin] = {}  # PreFilter may answer otherwise by now
@@ -60,9 +56,9 @@ class KeptFilters:
         """A cycle state for a pod, and the plugins whose basis has changed since the last time."""
         stale: list[Plugin] = []
         template, bases = self._template, self._bases
-        for plugin, basis_of in self._based:
-            basis = basis_of(template)
-            if basis != bases.get(plugin.name, _UNSEEN):
+        for plugin in self._lineup.with_basis:
+            basis = plugin.basis(template)
+            if basis != bases[plugin.name]:
                 bases[plugin.name] = basis
                 stale.append(plugin)
         if not stale:

@@ -41,7 +41,7 @@ class KeptScores:
         self._template = template
         self._lineup = lineup
         self._cluster = cluster
-        self._reach: dict[str, Reach] = {}
+        self._reach = lineup.score_reaches(template)
         self._all_lasting = False
         self._are_stale = False
         self._says_skip: dict[str, bool] = {}
@@ -58,10 +58,6 @@ class KeptScores:
         self.has_row_columns = False
         self.columns_version = 0
         self.rows_asked = 0
-        for plugin in lineup.pre_scores:
-            self._reach[plugin.name] = plugin.reach_of(template)
-        for scoring, _ in lineup.scores:
-            self._reach[scoring.name] = scoring.score_reach_of(template)
         self._reach_changed()
 
     def invalidate(self, stale: frozenset[str]) -> None:
@@ -176,9 +172,9 @@ class KeptScores:
     def _local_points(self, state: CycleState, pod: PodInfo, fits: Booleans) -> Integers:
         """Per row: the points of the local scores."""
         if self._points is None:
-            local = [column for column in self.columns.values() if column.is_local]
-            self._constants = [column for column in local if column.normalizes]
-            self._others = [column for column in local if not column.normalizes and column not in self.by_sums]
+            of_rows = [column for column in self.columns.values() if column not in self.by_sums]
+            self._constants = [column for column in of_rows if column.constant is not None]
+            self._others = [column for column in of_rows if column.constant is None and not column.normalizes]
             self._offset = self._constant_points(state, pod)
             self._points_but_for_sums = np.full(self._cluster.nodes.capacity, self._offset, dtype=np.int64)
             for column in self._others:
@@ -195,6 +191,7 @@ class KeptScores:
     def _complete(self, state: CycleState, pod: PodInfo, nodes: NodeView, inherit: Inherit[ScoreColumn]) -> None:
         """Run PreScore, and get the scores that plugins keep and that are not there yet, or stale."""
         timed_point(state.stopwatch, "PreScore", self._pre_score, state, pod, nodes)
+        has_new = False
         for plugin, weight in self._lineup.scores:
             name, reach = plugin.name, self._reach[plugin.name]
             column = self.columns.get(name)
@@ -203,9 +200,11 @@ class KeptScores:
                     self._forget(name)
             elif column is None:
                 self.columns[name] = self._new_column(plugin, weight, state, pod, inherit)
-                self._columns_changed()
+                has_new = True
             elif column.is_stale:
                 self._renew(column, state, pod)
+        if has_new:
+            self._columns_changed()
         self._are_stale = False
 
     def _renew(self, column: ScoreColumn, state: CycleState, pod: PodInfo) -> None:
@@ -214,7 +213,7 @@ class KeptScores:
         has_changed = column.renew(self._ask_all(column, state, pod))
         if self._points is None or not has_changed or not (was_local or column.is_local):
             return
-        is_another_constant = column.normalizes and constant is not None and column.constant is not None
+        is_another_constant = constant is not None and column.constant is not None
         if not is_another_constant or self._offset != self._constant_points(state, pod):
             self._drop_points()
 

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ParamSpec, TypeVar
 
 import numpy as np
 
-from kubesched.columns import Integers, NodeView, PodInfo
+from kubesched.columns import Integers, NodeView, PodInfo, PodTemplate
 from kubesched.errors import PluginError
 from kubesched.framework import (
     ALL_NODES,
     CycleState,
     FilterPlugin,
+    Plugin,
     PreFilterPlugin,
     PreFilterResult,
     PreScorePlugin,
+    Reach,
     ScorePlugin,
     Status,
     Verdict,
@@ -26,7 +29,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Lineup:
     """A profile's plugins from PreFilter to Score; scores come with their weights."""
 
@@ -34,6 +37,42 @@ class Lineup:
     filters: Sequence[FilterPlugin]
     pre_scores: Sequence[PreScorePlugin]
     scores: Sequence[tuple[ScorePlugin, int]]
+
+    @cached_property
+    def plugins(self) -> dict[str, Plugin]:
+        """All of them, by name."""
+        scores = [plugin for plugin, _ in self.scores]
+        return {plugin.name: plugin for plugin in (*self.pre_filters, *self.filters, *self.pre_scores, *scores)}
+
+    @cached_property
+    def with_basis(self) -> list[Plugin]:
+        return [plugin for plugin in self.plugins.values() if type(plugin).basis is not Plugin.basis]
+
+    def aspects(self, template: PodTemplate) -> dict[str, Hashable]:
+        """What plugins look at of a pod, of those that say so."""
+        found = {plugin.name: plugin.aspect(template) for plugin in self._with_aspect}
+        return {name: aspect for name, aspect in found.items() if aspect is not None}
+
+    def reaches(self, template: PodTemplate) -> dict[str, Reach]:
+        return self._fixed_reaches | {plugin.name: plugin.reach_of(template) for plugin in self._with_own_reach}
+
+    def score_reaches(self, template: PodTemplate) -> dict[str, Reach]:
+        """The reach of PreScore and Score."""
+        return self.reaches(template) | {plugin.name: plugin.score_reach_of(template) for plugin, _ in self.scores}
+
+    # Most plugins leave `reach_of` and `aspect` as they are; asking them for every new template would be a waste.
+
+    @cached_property
+    def _with_aspect(self) -> list[Plugin]:
+        return [plugin for plugin in self.plugins.values() if type(plugin).aspect is not Plugin.aspect]
+
+    @cached_property
+    def _with_own_reach(self) -> list[Plugin]:
+        return [plugin for plugin in self.plugins.values() if type(plugin).reach_of is not Plugin.reach_of]
+
+    @cached_property
+    def _fixed_reaches(self) -> dict[str, Reach]:
+        return {name: plugin.reach for name, plugin in self.plugins.items()}
 
 
 def ask_pre_filter(

@@ -16,7 +16,7 @@ class ScoreColumn:
     Once the plugin's basis has changed, the column is stale until the plugin was asked about all rows again.
     """
 
-    __slots__ = ("constant", "is_stale", "normalizes", "plugin", "raw", "reach", "weight")
+    __slots__ = ("_constant_points", "constant", "is_stale", "normalizes", "plugin", "raw", "reach", "weight")
 
     def __init__(self, plugin: ScorePlugin, weight: int, reach: Reach, capacity: int) -> None:
         self.plugin = plugin
@@ -26,11 +26,12 @@ class ScoreColumn:
         self.reach = Reach.ROW if reach is Reach.SUMS and self.normalizes else reach
         self.raw: Integers = np.zeros(capacity, dtype=np.int64)
         self.constant: int | None = None
+        self._constant_points: int | None = None
         self.is_stale = False
 
     def copy(self) -> ScoreColumn:
         copy = ScoreColumn(self.plugin, self.weight, self.reach, 0)
-        copy.raw, copy.constant = self.raw.copy(), self.constant
+        copy.raw, copy.constant, copy._constant_points = self.raw.copy(), self.constant, self._constant_points
         return copy
 
     @property
@@ -43,6 +44,7 @@ class ScoreColumn:
         self.raw[: len(scores)] = scores
         first = int(scores[0]) if len(scores) else 0
         self.constant = first if (scores == first).all() else None
+        self._constant_points = None
 
     def renew(self, scores: Integers) -> bool:
         """Fresh scores of all rows; whether they are others than before."""
@@ -72,8 +74,10 @@ class ScoreColumn:
         return self.weight * raw
 
     def constant_points(self, state: CycleState, pod: PodInfo) -> int:
-        """The weighted score of every row, for a plugin that normalises and whose rows are all the same."""
-        return self.weight * int(normalized(self.plugin, state, pod, self.raw[:1])[0])
+        """The weighted score of every row, where all are the same."""
+        if self._constant_points is None:
+            self._constant_points = self.weight * int(normalized(self.plugin, state, pod, self.raw[:1])[0])
+        return self._constant_points
 
 
 def normalized(plugin: ScorePlugin, state: CycleState, pod: PodInfo, raw: Integers) -> Integers:

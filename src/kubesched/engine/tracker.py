@@ -27,13 +27,15 @@ EVERYTHING: Final = Changes([], [], everything=True)
 class ChangeTracker:
     """Reads the table's journals; each call of `changes` starts where the last one ended."""
 
-    __slots__ = ("_capacity", "_node_position", "_pod_position", "_table")
+    __slots__ = ("_capacity", "_node_position", "_pending", "_pod_position", "_seen", "_table")
 
     def __init__(self, table: NodeTable) -> None:
         self._table = table
         self._capacity = -1
         self._node_position = -1
         self._pod_position = -1
+        self._seen = (-1, -1)
+        self._pending = NOTHING
 
     def changes(self) -> Changes:
         changes = self.pending()
@@ -43,10 +45,17 @@ class ChangeTracker:
         return changes
 
     def pending(self) -> Changes:
-        """What `changes` would say, without starting anew from here."""
+        """What `changes` would say, without starting anew from here. Many may ask the same in a row."""
         table = self._table
-        if table.node_changes.position == self._node_position and table.pod_changes.position == self._pod_position:
+        positions = (table.node_changes.position, table.pod_changes.position)
+        if positions == (self._node_position, self._pod_position):
             return NOTHING
+        if positions != self._seen:
+            self._seen, self._pending = positions, self._look()
+        return self._pending
+
+    def _look(self) -> Changes:
+        table = self._table
         nodes = table.node_changes.since(self._node_position) if self._capacity == table.capacity else None
         pods = table.pod_changes.since(self._pod_position)
         if nodes is None or pods is None or len(nodes) + len(pods) > len(table):
