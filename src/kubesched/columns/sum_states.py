@@ -16,9 +16,9 @@ import numpy.typing as npt
 
 _UNKNOWN: Final = -1
 _MOST_REMEMBERED: Final = 1 << 18
-_FEWEST_ROWS: Final = 1 << 15
+_FEWEST_ROWS: Final = 1 << 10
 _SHARE: Final = 4
-_NUMBERS_PER_ROW: Final = 64
+_NUMBERS_PER_ROW: Final = 8
 
 
 class Alike(NamedTuple):
@@ -37,6 +37,9 @@ class SumStates:
         self._steps: dict[tuple[int, int], int] = {}
         self._of_row = array("q")
         self._next = 0
+        self._changes = 0
+        self._alike: Alike | None = None
+        self._alike_until = -1  # the answer holds for so many changes
 
     def of(self, row: int) -> int:
         """The row's state; numbers are never used twice for different states."""
@@ -59,6 +62,7 @@ class SumStates:
                 self._steps.clear()
             after = self._steps[state, size] = self._look(row)
         states[row] = after
+        self._changes += 1
 
     def node_changed(self, row: int) -> None:
         """The node itself has changed: any state may follow."""
@@ -66,11 +70,21 @@ class SumStates:
         if row >= len(states):
             states.extend([_UNKNOWN] * (row + 1 - len(states)))
         states[row] = self._look(row)
+        self._changes += 1
 
     def alike(self, rows: int) -> Alike | None:
-        """One row per state, for the first so many rows; None if too few of them are alike for that to pay."""
+        """One row per state, for the first so many rows; None if too few of them are alike for that to pay.
+
+        Several plugins ask in a row. Where the answer was None, a good part of the rows must change to try again.
+        """
         if not _FEWEST_ROWS <= rows <= len(self._of_row):
             return None
+        if self._changes > self._alike_until or (self._alike is not None and len(self._alike.kind) != rows):
+            self._alike = self._find_alike(rows)
+            self._alike_until = self._changes + (rows // _SHARE if self._alike is None else 0)
+        return self._alike
+
+    def _find_alike(self, rows: int) -> Alike | None:
         states = np.frombuffer(self._of_row, dtype=np.int64)[:rows]
         highest = int(states.max())
         if states.min() < 0 or highest >= _NUMBERS_PER_ROW * rows:
