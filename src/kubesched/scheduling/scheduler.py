@@ -15,7 +15,7 @@ from kubesched.scheduling.binding_cycle import BindingCycle
 from kubesched.scheduling.failure import FailureHandler
 from kubesched.scheduling.observer import AttemptObserver
 from kubesched.scheduling.pod_group_cycle import PodGroupCycle
-from kubesched.scheduling.scheduling_cycle import Assumed, SchedulingCycle
+from kubesched.scheduling.scheduling_cycle import Decision, SchedulingCycle
 from kubesched.state.cache import Cache
 from kubesched.state.queue import SchedulingQueue
 from kubesched.telemetry.logging import log
@@ -85,7 +85,7 @@ class Scheduler:
         started = self._clock.monotonic()
         outcome = await self._cycles[profile.name].run(queued)
         self._observer.algorithm_ran(self._clock.monotonic() - started)
-        if isinstance(outcome, Assumed):
+        if isinstance(outcome, Decision):
             self.tasks.start(self._bindings[profile.name].run(queued, outcome, started))
         else:
             self._failure.handle(profile, queued, outcome, started)
