@@ -31,6 +31,7 @@ from kubesched.plugins.registry import IN_TREE
 from kubesched.runtime.handle import Surroundings
 from kubesched.runtime.observer import PluginObserver, SilentObserver
 from kubesched.runtime.profile import Profile, merged_registry
+from kubesched.scheduling.background_tasks import BackgroundTasks
 from kubesched.scheduling.binding_cycle import BindingCycle
 from kubesched.scheduling.event_handlers import EventHandlers
 from kubesched.scheduling.extenders import EXTENDER, CyclingExtender, ExtenderChain
@@ -40,7 +41,7 @@ from kubesched.scheduling.pod_group_condition import PodGroupConditions
 from kubesched.scheduling.pod_group_cycle import PodGroupCycle
 from kubesched.scheduling.pod_group_trial import GroupTrial
 from kubesched.scheduling.sampling import Sampler
-from kubesched.scheduling.scheduler import BackgroundTasks, Scheduler
+from kubesched.scheduling.scheduler import Scheduler
 from kubesched.scheduling.scheduling_cycle import SchedulingCycle
 from kubesched.state.cache import Cache
 from kubesched.state.nominator import PodNominator

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 from kubesched.assembly.build import Assembled
@@ -84,8 +85,9 @@ class PluginMetrics:
     def plugin(self, plugin: str, point: str, status: str, seconds: float) -> None:
         self._metrics.plugin_execution_duration.observe(seconds, plugin, point, status)
 
-    def evaluated(self, plugin: str, point: str, profile: str) -> None:
-        self._metrics.plugin_evaluation.add(ATTEMPTS_PER_SAMPLE, plugin, point, profile)
+    def evaluated(self, plugins: Iterable[str], point: str, profile: str) -> None:
+        for plugin in plugins:
+            self._metrics.plugin_evaluation.add(ATTEMPTS_PER_SAMPLE, plugin, point, profile)
 
     def permit_wait(self, result: str, seconds: float) -> None:
         self._metrics.permit_wait_duration.observe(seconds, result)

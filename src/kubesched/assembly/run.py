@@ -84,7 +84,7 @@ class RunSettings:
 
 def run(settings: RunSettings) -> int:
     """Schedule until a signal comes; the exit code. Raises KubeschedError for what keeps it from starting."""
-    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+    with asyncio.Runner(loop_factory=loop_factory()) as runner:
         return runner.run(_run(settings))
 
 
@@ -93,7 +93,8 @@ async def _run(settings: RunSettings) -> int:
     return await SchedulerProcess(settings, SystemClock(), random).run()
 
 
-def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """Makes the event loop that a scheduler runs on; None: Python's own."""
     try:
         import uvloop
     except ImportError:  # there is none for Windows

@@ -12,10 +12,10 @@ from kubesched.objects import Pod, Quantity, Volume
 def identity(pod: Pod, wanted_node: str) -> bytes:
     """Equal for pods that no filter, score or count can tell apart."""
     metadata, spec, status = pod.metadata, pod.spec, pod.status
-    volumes = [volume for volume in spec.volumes if volume != Volume(name=volume.name)]
-    owner = metadata.controller_of
+    volumes = [volume for volume in spec.volumes if volume != Volume(name=volume.name)] if spec.volumes else ()
+    owner = metadata.controller_of if metadata.owner_references else None
     # A claim that is made for one pod is named after it and owned by it: such pods share nothing.
-    is_unique = spec.resource_claims or any(volume.ephemeral for volume in volumes)
+    is_unique = spec.resource_claims or (volumes and any(volume.ephemeral for volume in volumes))
     parts = (
         _common(pod),
         (metadata.name, metadata.uid, status.resource_claim_statuses) if is_unique else None,
@@ -94,10 +94,5 @@ def _resize_state(pod: Pod) -> object:
     return (statuses, status.resources, status.allocated_resources, status.resize, pending)
 
 
-def _encode_quantity(value: object) -> str:
-    if isinstance(value, Quantity):
-        return str(value)
-    raise TypeError(f"a pod's identity holds a {type(value).__name__}")
-
-
-_ENCODER: Final = msgspec.msgpack.Encoder(enc_hook=_encode_quantity, order="deterministic")
+_ENCODER: Final = msgspec.msgpack.Encoder(enc_hook=Quantity.__str__, order="deterministic")
+"""Quantities are all that msgspec does not know; anything else fails in the hook."""

@@ -10,7 +10,7 @@ import contextlib
 import weakref
 from collections.abc import Hashable, Mapping
 from functools import cached_property
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from kubesched.columns.affinity_terms import (
     AffinityTerm,
@@ -60,6 +60,8 @@ class PodTemplate:
         self.size = 1 + known.sizes.id_of((self.request_vector, self.nonzero_cpu, self.nonzero_memory))
         """A positive number, equal for templates that take the same of a node's resources."""
 
+        self.memo: dict[object, Any] = {}
+        """What others have worked out about it, by who they are: forgotten with the template."""
         self._terms: dict[TermKind, tuple[AffinityTerm, ...]] = {}
 
     def __repr__(self) -> str:
@@ -139,15 +141,12 @@ class PodTemplate:
 class PodInfo:
     """A pod with its template: what the cache, the queue and the cycles pass around."""
 
-    __slots__ = ("__weakref__", "pod", "template")
+    __slots__ = ("__weakref__", "pod", "template", "uid")
 
     def __init__(self, pod: Pod, template: PodTemplate) -> None:
         self.pod = pod
         self.template = template
-
-    @property
-    def uid(self) -> str:
-        return self.pod.metadata.uid
+        self.uid = pod.metadata.uid
 
     @property
     def key(self) -> str:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Hashable, Set
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 if TYPE_CHECKING:
     from kubesched.columns import PodInfo
     from kubesched.framework.stopwatch import Stopwatch
 
 T = TypeVar("T")
+
+NOBODY: Final[frozenset[str]] = frozenset()
 
 
 class CycleState:
@@ -26,7 +28,7 @@ class CycleState:
         """The pod of this attempt."""
         self._values: dict[Hashable, Any] = {}
         self._parent = parent
-        self.skipped_filters: set[str] = set()
+        self.skipped_filters: Set[str] = NOBODY
         """Plugins whose PreFilter said Skip: their Filter is not called."""
         self.skipped_scores: set[str] = set()
         self.pods_to_activate: dict[str, PodInfo] = {}
@@ -61,7 +63,7 @@ class CycleState:
         """An independent copy: what is written to it later stays there."""
         copy = CycleState(self.pod, self._parent)
         copy._values = dict(self._values)
-        copy.skipped_filters = set(self.skipped_filters)
+        copy.skipped_filters = frozenset(self.skipped_filters)
         copy.skipped_scores = set(self.skipped_scores)
         copy.pods_to_activate = self.pods_to_activate
         return copy

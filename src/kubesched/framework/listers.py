@@ -52,8 +52,11 @@ class ObjectStore(Generic[T]):
         key = metadata.key
         old = self._objects.get(key)
         self._objects[key] = obj
-        if metadata.namespace:
-            self._by_namespace.setdefault(metadata.namespace, {})[key] = obj
+        if namespace := metadata.namespace:
+            objects = self._by_namespace.get(namespace)
+            if objects is None:
+                objects = self._by_namespace[namespace] = {}
+            objects[key] = obj
         self._changed(key, old, obj)
         return old
 

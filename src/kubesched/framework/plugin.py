@@ -83,6 +83,13 @@ class Plugin:
         """
         return None
 
+    def concerns(self, pod: PodTemplate) -> bool:
+        """Whether Reserve, Permit and PreBind have anything to do for pods of this template.
+
+        If not, they are not called. It is asked once per template.
+        """
+        return True
+
     def events_to_register(self) -> Sequence[EventHint]:
         """Events that may make a pod schedulable which this plugin rejected. None registered: any event may."""
         return ()

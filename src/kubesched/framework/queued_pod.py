@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Set
+from dataclasses import dataclass
+from typing import Final
 
 from kubesched.columns import PodInfo
+
+NOBODY: Final[frozenset[str]] = frozenset()
 
 
 @dataclass(slots=True, eq=False)
@@ -21,8 +25,8 @@ class QueuedPod:
     consecutive_errors: int = 0
     """Attempts in a row that ended in an error: a backoff of their own, which spares the API server."""
     backoff_until: float = 0.0
-    unschedulable_plugins: set[str] = field(default_factory=set)
-    pending_plugins: set[str] = field(default_factory=set)
+    unschedulable_plugins: Set[str] = NOBODY
+    pending_plugins: Set[str] = NOBODY
     gating_plugin: str = ""
     was_flushed: bool = False
     """The last move out of the unschedulable pods was the time-out, not an event."""
@@ -40,11 +44,11 @@ class QueuedPod:
         return bool(self.gating_plugin)
 
     @property
-    def rejecting_plugins(self) -> set[str]:
+    def rejecting_plugins(self) -> Set[str]:
         return self.unschedulable_plugins | self.pending_plugins
 
     def forget_rejections(self) -> None:
         """Before a new attempt's result is written down."""
-        self.unschedulable_plugins = set()
-        self.pending_plugins = set()
+        self.unschedulable_plugins = NOBODY
+        self.pending_plugins = NOBODY
         self.gating_plugin = ""

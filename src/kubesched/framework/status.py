@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 
@@ -42,6 +42,15 @@ class Status:
     reasons: tuple[str, ...] = ()
     plugin: str = ""
     error: BaseException | None = None
+    is_success: bool = field(init=False, repr=False, compare=False)
+    is_skip: bool = field(init=False, repr=False, compare=False)
+    is_wait: bool = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        # Statuses are few and asked often: a dozen times for every pod.
+        object.__setattr__(self, "is_success", self.code is Code.SUCCESS)
+        object.__setattr__(self, "is_skip", self.code is Code.SKIP)
+        object.__setattr__(self, "is_wait", self.code is Code.WAIT)
 
     @classmethod
     def unschedulable(cls, *reasons: str) -> Status:
@@ -61,18 +70,6 @@ class Status:
         if isinstance(error, str):
             return cls(Code.ERROR, (error,))
         return cls(Code.ERROR, (str(error),), error=error)
-
-    @property
-    def is_success(self) -> bool:
-        return self.code is Code.SUCCESS
-
-    @property
-    def is_skip(self) -> bool:
-        return self.code is Code.SKIP
-
-    @property
-    def is_wait(self) -> bool:
-        return self.code is Code.WAIT
 
     @property
     def is_rejection(self) -> bool:

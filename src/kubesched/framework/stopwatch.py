@@ -23,8 +23,8 @@ class CallObserver(Protocol):
 
     def extension_point(self, point: str, status: str, profile: str, seconds: float) -> None: ...
     def plugin(self, plugin: str, point: str, status: str, seconds: float) -> None: ...
-    def evaluated(self, plugin: str, point: str, profile: str) -> None:
-        """A plugin took part in an attempt: it was asked, or an earlier answer of its held."""
+    def evaluated(self, plugins: Iterable[str], point: str, profile: str) -> None:
+        """These plugins took part in an attempt: they were asked, or earlier answers of theirs held."""
         ...
 
 
@@ -67,8 +67,7 @@ class Stopwatch:
         return result
 
     def evaluated(self, point: str, plugins: Iterable[str]) -> None:
-        for plugin in plugins:
-            self._observer.evaluated(plugin, point, self._profile)
+        self._observer.evaluated(plugins, point, self._profile)
 
 
 def timed_point(stopwatch: Stopwatch | None, point: str, call: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:

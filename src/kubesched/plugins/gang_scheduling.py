@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from kubesched.columns import PodTemplate
 from kubesched.framework import (
     SUCCESS,
     Action,
@@ -39,6 +40,9 @@ class GangScheduling(PreEnqueuePlugin, PermitPlugin):
     def __init__(self, args: None, handle: Handle) -> None:
         self._handle = handle
         self._groups = handle.objects.of(PodGroup)
+
+    def concerns(self, pod: PodTemplate) -> bool:
+        return pod.spec.scheduling_group is not None
 
     def events_to_register(self) -> Sequence[EventHint]:
         return (

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from typing import Any, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
+from kubesched.columns import PodTemplate
 from kubesched.config.model import ExtensionPoint, KubeSchedulerProfile
 from kubesched.config.plugin_sets import expand_plugins
 from kubesched.errors import ConfigurationError, PluginError
@@ -53,6 +54,14 @@ def merged_registry(in_tree: Registry, out_of_tree: Registry) -> dict[str, Plugi
     if taken:
         raise ConfigurationError([f"a plugin named {name} already exists" for name in taken])
     return {**in_tree, **out_of_tree}
+
+
+class Concerned(NamedTuple):
+    """The plugins that have something to do for pods of one template, in order."""
+
+    reserves: tuple[ReservePlugin, ...]
+    permits: tuple[PermitPlugin, ...]
+    pre_binds: tuple[PreBindPlugin, ...]
 
 
 class Profile:
@@ -129,7 +138,7 @@ class Profile:
         return last, Status(Code.UNSCHEDULABLE, tuple(reasons), rejector)
 
     def reserve(self, state: CycleState, pod: Pod, node_name: str) -> Status:
-        for plugin in self._reserves:
+        for plugin in self._concerned(state).reserves:
             status = self._call(plugin, "Reserve", plugin.reserve, state, pod, node_name)
             if not status.is_success:
                 return status
@@ -154,7 +163,7 @@ class Profile:
         """What the Permit plugins say, and how many seconds each plugin that said WAIT wants to wait."""
         waits: dict[str, float] = {}
         reasons: tuple[str, ...] = ()
-        for plugin in self._permits:
+        for plugin in self._concerned(state).permits:
             try:
                 status, seconds = plugin.permit(state, pod, node_name)
                 _check(status)
@@ -190,7 +199,7 @@ class Profile:
     def pre_bind_preflight(self, state: CycleState, pod: Pod, node_name: str) -> tuple[Status, list[PreBindPlugin]]:
         """SKIP if no PreBind plugin has anything to do; else success and those that have."""
         active: list[PreBindPlugin] = []
-        for plugin in self._pre_binds:
+        for plugin in self._concerned(state).pre_binds:
             status = self._call(plugin, "PreBindPreFlight", plugin.pre_bind_preflight, state, pod, node_name)
             if status.is_success:
                 active.append(plugin)
@@ -221,6 +230,17 @@ class Profile:
                 self._broken_undo(plugin, error)
 
     # ---- calling ---------------------------------------------------------------------------------------------------
+
+    def _concerned(self, state: CycleState) -> Concerned:
+        template = state.pod.template
+        concerned: Concerned | None = template.memo.get(self)
+        if concerned is None:
+            concerned = template.memo[self] = Concerned(
+                _concerned_by(template, self._reserves),
+                _concerned_by(template, self._permits),
+                _concerned_by(template, self._pre_binds),
+            )
+        return concerned
 
     def _all(self, point: ExtensionPoint, kind: type[P]) -> tuple[P, ...]:
         return cast("tuple[P, ...]", self._at[point])
@@ -278,6 +298,18 @@ def _build(name: str, registry: Registry, config: KubeSchedulerProfile, handle: 
     if getattr(plugin, "name", "") != name:
         raise ConfigurationError([f"plugin {name}: its class has another `name`, or none"])
     return plugin
+
+
+def _concerned_by(template: PodTemplate, plugins: Sequence[P]) -> tuple[P, ...]:
+    concerned: list[P] = []
+    for plugin in plugins:
+        try:
+            if plugin.concerns(template):
+                concerned.append(plugin)
+        except Exception as error:
+            log.error("Plugin failed where it must not", error, plugin=plugin.name)
+            concerned.append(plugin)
+    return tuple(concerned)
 
 
 def _check(status: object) -> Status:

@@ -18,7 +18,7 @@ from kubesched.runtime.profile import Profile
 from kubesched.scheduling.extenders import ExtenderChain
 from kubesched.scheduling.failure import FailureHandler
 from kubesched.scheduling.observer import AttemptObserver
-from kubesched.scheduling.scheduling_cycle import Assumed, Rejected, rejected_on
+from kubesched.scheduling.scheduling_cycle import Decision, Rejected, rejected_on
 from kubesched.state.cache import Cache, on_node
 from kubesched.state.queue import SchedulingQueue
 from kubesched.telemetry.logging import log
@@ -48,7 +48,7 @@ class BindingCycle:
         self._clock = clock
         self._observer = observer
 
-    async def run(self, queued: QueuedPod, assumed: Assumed, started: float) -> None:
+    async def run(self, queued: QueuedPod, assumed: Decision, started: float) -> None:
         """Bind an assumed pod, or undo everything. Never raises."""
         try:
             rejected = await self._bind(queued, assumed)
@@ -63,30 +63,32 @@ class BindingCycle:
             return
         self._bound(queued, assumed, started)
 
-    async def _bind(self, queued: QueuedPod, assumed: Assumed) -> Rejected | None:
+    async def _bind(self, queued: QueuedPod, assumed: Decision) -> Rejected | None:
         pod, state, node_name, profile = queued.info.pod, assumed.state, assumed.node_name, self._profile
         preflight, active = profile.pre_bind_preflight(state, pod, node_name)
         if not (preflight.is_success or preflight.is_skip):
             return Rejected(preflight)
-        if preflight.is_success or profile.will_wait(pod):
+        waits = profile.will_wait(pod)
+        if waits or preflight.is_success:
             await self._announce(queued, node_name)
-        status = await profile.wait_on_permit(pod)
-        if not status.is_success:
-            return rejected_on(node_name, status)
+        if waits:
+            status = await profile.wait_on_permit(pod)
+            if not status.is_success:
+                return rejected_on(node_name, status)
         # From here on a failure is no longer "does not fit", so events of the meantime need not be remembered.
         self._queue.done(queued.uid)
         if active:
             status = await self._pre_bind(active, queued, assumed)
             if not status.is_success:
                 return Rejected(status)
-        by_extender = await self._extenders.bind(pod, node_name)
+        by_extender = None if self._extenders.is_empty else await self._extenders.bind(pod, node_name)
         if by_extender is not None:
             status = by_extender
         else:
             status = await timed_point_async(state.stopwatch, "Bind", profile.bind, state, pod, node_name)
         return None if status.is_success else Rejected(status)
 
-    async def _pre_bind(self, active: Sequence[PreBindPlugin], queued: QueuedPod, assumed: Assumed) -> Status:
+    async def _pre_bind(self, active: Sequence[PreBindPlugin], queued: QueuedPod, assumed: Decision) -> Status:
         """PreBind, which preemption may cancel while it waits."""
         state, run = assumed.state, self._profile.pre_bind
         timed = timed_point_async(state.stopwatch, "PreBind", run, active, state, queued.info.pod, assumed.node_name)
@@ -115,7 +117,7 @@ class BindingCycle:
         except ClientError as error:
             log.error("Failed to nominate the node of a pod in binding", error, pod=queued.info.key, node=node_name)
 
-    def _bound(self, queued: QueuedPod, assumed: Assumed, started: float) -> None:
+    def _bound(self, queued: QueuedPod, assumed: Decision, started: float) -> None:
         pod, node_name = queued.info.pod, assumed.node_name
         self._cache.finish_binding(pod)
         if log.v(2):
@@ -135,7 +137,7 @@ class BindingCycle:
         if assumed.state.pods_to_activate:
             self._queue.activate(assumed.state.pods_to_activate.values())
 
-    def _undo(self, queued: QueuedPod, assumed: Assumed, rejected: Rejected, started: float) -> None:
+    def _undo(self, queued: QueuedPod, assumed: Decision, rejected: Rejected, started: float) -> None:
         pod = queued.info.pod
         self._profile.handle.waiting.remove(queued.uid)
         self._profile.unreserve(assumed.state, pod, assumed.node_name)

@@ -46,6 +46,7 @@ class ExtenderChain:
 
     def __init__(self, extenders: Sequence[CyclingExtender] = ()) -> None:
         self._extenders = extenders
+        self.is_empty = not extenders
 
     async def filter(self, fit: Fit) -> None:
         """Each extender sees what the plugins and the extenders before it left; an ignorable one may fail."""

@@ -52,8 +52,8 @@ class FailureHandler:
             log.error("Error scheduling pod; retrying", rejected.status.error, pod=queued.info.key)
         queued.forget_rejections()
         if rejected.diagnosis is not None:
-            queued.unschedulable_plugins = set(rejected.diagnosis.unschedulable_plugins)
-            queued.pending_plugins = set(rejected.diagnosis.pending_plugins)
+            queued.unschedulable_plugins = frozenset(rejected.diagnosis.unschedulable_plugins)
+            queued.pending_plugins = frozenset(rejected.diagnosis.pending_plugins)
         if not self._requeue(queued):
             self._queue.done(queued.uid)
             return

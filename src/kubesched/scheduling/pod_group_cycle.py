@@ -16,7 +16,7 @@ from kubesched.scheduling.failure import FailureHandler, StartTask
 from kubesched.scheduling.observer import PodGroupObserver
 from kubesched.scheduling.pod_group_condition import PodGroupConditions
 from kubesched.scheduling.pod_group_trial import GROUP_UNSCHEDULABLE, GroupResult, GroupTrial, PodResult
-from kubesched.scheduling.scheduling_cycle import CLEAR_NOMINATION, Assumed, Decision, Rejected, SchedulingCycle
+from kubesched.scheduling.scheduling_cycle import CLEAR_NOMINATION, Decision, Rejected, SchedulingCycle
 from kubesched.state.pod_groups import PodGroups
 from kubesched.state.queue import SchedulingQueue
 from kubesched.telemetry.logging import log
@@ -92,7 +92,7 @@ class PodGroupCycle:
         outcome = _outcome(tried, result)
         if isinstance(outcome, Decision):
             committed = self._cycles[profile.name].commit(queued, outcome)
-            if isinstance(committed, Assumed):
+            if isinstance(committed, Decision):
                 self._start_task(self._bindings[profile.name].run(queued, committed, started))
                 return
             outcome = committed

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Mapping
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import Final
 
 from kubesched.clock import Clock
 from kubesched.framework import QueuedPod
 from kubesched.framework.events import ASSIGNED_POD_DELETE
 from kubesched.runtime.profile import Profile
+from kubesched.scheduling.background_tasks import BackgroundTasks
 from kubesched.scheduling.binding_cycle import BindingCycle
 from kubesched.scheduling.failure import FailureHandler
 from kubesched.scheduling.observer import AttemptObserver
 from kubesched.scheduling.pod_group_cycle import PodGroupCycle
-from kubesched.scheduling.scheduling_cycle import Assumed, SchedulingCycle
+from kubesched.scheduling.scheduling_cycle import Decision, SchedulingCycle
 from kubesched.state.cache import Cache
 from kubesched.state.queue import SchedulingQueue
 from kubesched.telemetry.logging import log
@@ -22,9 +23,6 @@ from kubesched.telemetry.logging import log
 EXPIRY_INTERVAL: Final = 1.0
 DECISIONS_BETWEEN_TURNS: Final = 8
 """After so many decisions in a row the event loop gets a turn, so that bindings and events flow."""
-
-TURNS_UNTIL_IDLE: Final = 50
-"""No chain of awaits without I/O is longer than this: a task that has not ended by then waits for something."""
 
 
 class Scheduler:
@@ -87,7 +85,7 @@ class Scheduler:
         started = self._clock.monotonic()
         outcome = await self._cycles[profile.name].run(queued)
         self._observer.algorithm_ran(self._clock.monotonic() - started)
-        if isinstance(outcome, Assumed):
+        if isinstance(outcome, Decision):
             self.tasks.start(self._bindings[profile.name].run(queued, outcome, started))
         else:
             self._failure.handle(profile, queued, outcome, started)
@@ -132,45 +130,3 @@ class Scheduler:
             log.info("Skip schedule deleting pod", v=3, pod=pod.key)
             return True
         return self.cache.is_assumed(queued.uid)
-
-
-class BackgroundTasks:
-    """Tasks that run beside the scheduling loop; a crash in one is logged, never silent."""
-
-    def __init__(self) -> None:
-        self._tasks: set[asyncio.Task[None]] = set()
-
-    def __len__(self) -> int:
-        return len(self._tasks)
-
-    def start(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._ended)
-
-    async def finish(self) -> None:
-        """Wait until nothing runs any more, including what was started meanwhile."""
-        while self._tasks:
-            await asyncio.wait(self._tasks)
-
-    async def settle(self) -> None:
-        """Let tasks run until they end, or wait for what no turn of the loop brings: time, or a permission."""
-        idle_turns = 0
-        while self._tasks and idle_turns < TURNS_UNTIL_IDLE:
-            before = set(self._tasks)
-            await asyncio.sleep(0)
-            idle_turns = idle_turns + 1 if self._tasks == before else 0
-
-    async def stop(self, grace: float) -> None:
-        """Give the tasks `grace` seconds to end, then cancel them, and what they start while they end."""
-        if self._tasks:
-            await asyncio.wait(self._tasks, timeout=grace)
-        while self._tasks:
-            for task in self._tasks:
-                task.cancel()
-            await asyncio.wait(self._tasks)
-
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            log.error("Background task crashed", error)

@@ -9,6 +9,7 @@ Without extenders it never waits, so no other event can come in between: it is a
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -28,24 +29,13 @@ CLEAR_NOMINATION = NominatingInfo("")
 NO_NODES = "no nodes available to schedule pods"
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """The node that a pod should get."""
+class Decision(NamedTuple):
+    """The node that a pod gets; once it is committed, the pod counts there, and what is left is to bind it."""
 
     node_name: str
     state: CycleState
     evaluated: int = 0
     feasible: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Assumed:
-    """The pod counts on `node_name` from now on; what is left is to bind it."""
-
-    node_name: str
-    state: CycleState
-    evaluated: int
-    feasible: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +61,7 @@ class SchedulingCycle:
         self._extenders = extenders
         self._sampler = sampler
 
-    async def run(self, queued: QueuedPod) -> Assumed | Rejected:
+    async def run(self, queued: QueuedPod) -> Decision | Rejected:
         """Place a pod. Never raises because of a plugin, an extender or the pod: those are rejections."""
         decision = await self.decide(queued)
         return decision if isinstance(decision, Rejected) else self.commit(queued, decision)
@@ -82,17 +72,18 @@ class SchedulingCycle:
             if not self._cache.cluster.nodes.node_count:
                 return Rejected(Status.unresolvable(NO_NODES))
             fit = await self._find_feasible(queued, within)
-            if not fit.count:
+            feasible = fit.count
+            if not feasible:
                 return await self._post_filter(queued, fit)
-            node_name = await self._pick_best(fit)
+            node_name = fit.names()[0] if feasible == 1 else await self._pick_best(fit)
         except KubeschedError as error:
             return Rejected(Status.failed(error))
         except Exception as error:
             log.error("Scheduling cycle failed", error, pod=queued.info.key)
             return Rejected(Status.failed(error))
-        if self._cache.cluster.view().position_of(node_name) is None:
+        if not self._extenders.is_empty and self._cache.cluster.view().position_of(node_name) is None:
             return Rejected(Status.failed(f"node {node_name} is gone"))  # while extenders were asked
-        return Decision(node_name, fit.state, fit.evaluated, fit.count)
+        return Decision(node_name, fit.state, fit.evaluated, feasible)
 
     async def _find_feasible(self, queued: QueuedPod, within: NodeView | None) -> Fit:
         fit = self._evaluator.filter(queued.info)
@@ -102,7 +93,8 @@ class SchedulingCycle:
         if nominated and await self._takes_nominated(fit, nominated):
             return fit
         self._sampler.apply(fit, self._profile)
-        await self._extenders.filter(fit)
+        if not self._extenders.is_empty:
+            await self._extenders.filter(fit)
         return fit
 
     async def _takes_nominated(self, fit: Fit, node_name: str) -> bool:
@@ -128,12 +120,12 @@ class SchedulingCycle:
         return Rejected(Status.unschedulable(diagnosis.message()), diagnosis, nominating, fit.state)
 
     async def _pick_best(self, fit: Fit) -> str:
-        if fit.count == 1:
-            return fit.names()[0]
         ranking = self._evaluator.rank(fit)
+        if self._extenders.is_empty:
+            return ranking.best()
         return await self._extenders.best(fit, ranking, self._profile.handle.random)
 
-    def commit(self, queued: QueuedPod, decision: Decision) -> Assumed | Rejected:
+    def commit(self, queued: QueuedPod, decision: Decision) -> Decision | Rejected:
         """Assume, Reserve, Permit; a refusal undoes it all."""
         rejected = self.assume_and_reserve(queued, decision)
         if rejected is not None:
@@ -145,7 +137,7 @@ class SchedulingCycle:
             if state.pods_to_activate:
                 profile.handle.activate(state.pods_to_activate.values())
                 state.pods_to_activate = {}
-            return Assumed(decision.node_name, state, decision.evaluated, decision.feasible)
+            return decision
         self.undo(queued, decision)
         return rejected_on(decision.node_name, status)
 

@@ -176,6 +176,32 @@ async def test_preflight(answers: list[Any], code: Code, active: list[str]) -> N
     assert (status.code, [plugin.name for plugin in plugins]) == (code, active)
 
 
+@pytest.mark.parametrize(
+    ("concern", "is_asked"),
+    [
+        pytest.param(True, True, id="it has"),
+        pytest.param(False, False, id="it has not"),
+        pytest.param(ValueError("boom"), True, id="it cannot tell"),
+    ],
+)
+def test_a_plugin_is_called_if_it_has_something_to_do_for_the_template(concern: Any, is_asked: bool) -> None:
+    """That is asked once per template."""
+    profile = profile_of(SUCCESS, SUCCESS)
+    questions: list[object] = []
+
+    def concerns(template: object) -> bool:
+        questions.append(template)
+        if isinstance(concern, Exception):
+            raise concern
+        return bool(concern)
+
+    vars(profile.plugins["A"])["concerns"] = concerns
+    for _ in range(2):
+        _, active = profile.pre_bind_preflight(STATE, POD, "n1")
+        assert [plugin.name for plugin in active] == ["A"] * is_asked + ["B"]
+    assert questions == [STATE.pod.template]
+
+
 async def test_pre_bind_stops_at_the_first_failure() -> None:
     """In the words of the framework."""
     profile = profile_of(Status.failed("x"), SUCCESS)

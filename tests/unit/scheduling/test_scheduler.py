@@ -12,7 +12,6 @@ from msgspec.structs import replace
 from kubesched.columns import NodeView, PodInfo
 from kubesched.framework import CycleState, FilterPlugin, NodeInfo, PreFilterPlugin, ScorePlugin, Status
 from kubesched.objects import Pod
-from kubesched.scheduling.scheduler import BackgroundTasks
 from kubesched.testing import make_node, make_pod
 
 
@@ -247,34 +246,6 @@ async def test_a_failed_attempt_ends_the_nomination(new_bench: Any) -> None:
     assert bench.pod("web").status.conditions[0].last_transition_time == datetime.fromtimestamp(bench.clock.time(), UTC)
     assert not bench.queue.nominator.node_names()
     assert bench.pod("web").status.nominated_node_name == ""
-
-
-async def test_background_tasks_that_crash_are_no_one_else_s_problem() -> None:
-    """And what tasks start while they are stopped is stopped, too."""
-    tasks = BackgroundTasks()
-    ended: list[str] = []
-
-    async def crash() -> None:
-        raise ValueError("boom")
-
-    async def last_will() -> None:
-        await asyncio.sleep(60)
-
-    async def stubborn() -> None:
-        try:
-            await asyncio.sleep(60)
-        finally:
-            tasks.start(last_will())
-            ended.append("stubborn")
-
-    tasks.start(crash())
-    tasks.start(stubborn())
-    await tasks.settle()
-    assert len(tasks) == 1
-    await tasks.stop(0)
-    assert ended == ["stubborn"]
-    assert len(tasks) == 0
-    assert len(asyncio.all_tasks()) == 1
 
 
 async def test_a_pod_deleted_softly_while_binding_makes_room(new_bench: Any) -> None:

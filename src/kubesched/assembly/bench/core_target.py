@@ -8,7 +8,7 @@ import resource
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -67,7 +67,8 @@ class CoreTarget:
         feature_gates = FeatureGates(gates)
         self._clock = clock
         self.pods = PodProgress(clock)
-        self._durations: Durations = defaultdict(list)
+        self._attempts: dict[str, list[float]] = defaultdict(list)
+        self._points: dict[str, list[float]] = defaultdict(list)
         api = ObservedApi(self.pods)
         outside = Outside(
             api=api,
@@ -163,7 +164,13 @@ class CoreTarget:
         return peak / (1 << 20) if sys.platform == "darwin" else peak / 1024
 
     def durations(self) -> Mapping[tuple[tuple[str, str], ...], Sequence[float]]:
-        taken, self._durations = self._durations, defaultdict(list)
+        taken: Durations = {}
+        for name, label, seconds in (
+            ("scheduler_scheduling_attempt_duration_seconds", "result", self._attempts),
+            ("scheduler_framework_extension_point_duration_seconds", "extension_point", self._points),
+        ):
+            taken |= {(("Metric", name), (label, value)): list(found) for value, found in seconds.items()}
+            seconds.clear()
         return taken
 
     # ---- AttemptObserver -----------------------------------------------------------------------------------------
@@ -172,26 +179,22 @@ class CoreTarget:
 
     def scheduled(self, profile: str, queued: QueuedPod, seconds: float) -> None:
         self.pods.note_bound(queued.info.key)
-        self._attempt("scheduled", seconds)
+        self._attempts["scheduled"].append(seconds)
 
     def unschedulable(self, profile: str, seconds: float) -> None:
-        self._attempt("unschedulable", seconds)
+        self._attempts["unschedulable"].append(seconds)
 
     def failed(self, profile: str, seconds: float) -> None:
-        self._attempt("error", seconds)
-
-    def _attempt(self, result: str, seconds: float) -> None:
-        self._durations[("Metric", "scheduler_scheduling_attempt_duration_seconds"), ("result", result)].append(seconds)
+        self._attempts["error"].append(seconds)
 
     # ---- PluginObserver ------------------------------------------------------------------------------------------
 
     def extension_point(self, point: str, status: str, profile: str, seconds: float) -> None:
-        metric = ("Metric", "scheduler_framework_extension_point_duration_seconds")
-        self._durations[metric, ("extension_point", point)].append(seconds)
+        self._points[point].append(seconds)
 
     def plugin(self, plugin: str, point: str, status: str, seconds: float) -> None: ...
 
-    def evaluated(self, plugin: str, point: str, profile: str) -> None: ...
+    def evaluated(self, plugins: Iterable[str], point: str, profile: str) -> None: ...
 
     def permit_wait(self, result: str, seconds: float) -> None: ...
 

@@ -12,10 +12,11 @@ from kubesched.assembly.bench.target import PodProgress
 from kubesched.assembly.memory_api import MemoryApi
 from kubesched.engine import Evaluator
 from kubesched.engine.ranking import Ranking
+from kubesched.scheduling.background_tasks import BackgroundTasks
 from kubesched.scheduling.binding_cycle import BindingCycle
 from kubesched.scheduling.event_handlers import EventHandlers
 from kubesched.scheduling.failure import FailureHandler
-from kubesched.scheduling.scheduler import BackgroundTasks, Scheduler
+from kubesched.scheduling.scheduler import Scheduler
 from kubesched.scheduling.scheduling_cycle import SchedulingCycle
 from kubesched.state.queue import SchedulingQueue
 

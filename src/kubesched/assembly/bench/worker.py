@@ -19,6 +19,7 @@ from kubesched.assembly.bench.runner import Progress, run_workload
 from kubesched.assembly.bench.stages import StageSampler
 from kubesched.assembly.bench.target import Target
 from kubesched.assembly.bench.workload import Workload
+from kubesched.assembly.run import loop_factory
 from kubesched.clock import Clock, SystemClock
 from kubesched.errors import KubeschedError
 
@@ -68,7 +69,8 @@ def _work(workload: Workload, options: RunOptions, connection: Connection) -> No
     def progress(done: int, what: str) -> None:
         connection.send((done, what))
 
-    result = asyncio.run(run_here(workload, options, progress))
+    with asyncio.Runner(loop_factory=loop_factory()) as runner:  # as `kubesched run` does
+        result = runner.run(run_here(workload, options, progress))
     connection.send(replace(result, scheduler=options.scheduler_name))
     connection.close()
     os._exit(0)  # the HTTP library's threads may still run, which the interpreter's own way out does not survive

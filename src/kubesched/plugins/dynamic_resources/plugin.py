@@ -70,8 +70,10 @@ class DynamicResources(
 
     def reach_of(self, pod: PodTemplate) -> Reach:
         """Only pods that may want devices need a look in every cycle."""
-        wants_devices = pod.spec.resource_claims or requested_extended_resources(pod)
-        return Reach.CYCLE if wants_devices else Reach.NODE
+        return Reach.CYCLE if self.concerns(pod) else Reach.NODE
+
+    def concerns(self, pod: PodTemplate) -> bool:
+        return bool(pod.spec.resource_claims or requested_extended_resources(pod))
 
     def events_to_register(self) -> Sequence[EventHint]:
         return self._hints.events()

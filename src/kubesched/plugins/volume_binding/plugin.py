@@ -88,6 +88,9 @@ class VolumeBinding(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, 
             return None
         return (self._claims.version, self._volumes.version, *[store.version for store in self._stores])
 
+    def concerns(self, pod: PodTemplate) -> bool:
+        return bool(pod.volume_claims)
+
     def events_to_register(self) -> Sequence[EventHint]:
         return EVENTS
 

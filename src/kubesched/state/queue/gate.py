@@ -40,7 +40,7 @@ class EnqueueGate:
             return True
         if refused_by not in queued.unschedulable_plugins and refused_by not in queued.pending_plugins:
             self._observer.rejections_changed(refused_by, profile, +1)
-        queued.unschedulable_plugins.add(refused_by)
+        queued.unschedulable_plugins |= {refused_by}
         queued.was_flushed = False
         return False
 
