@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from kubesched.columns import Integers, NodeView, PodInfo, PodTemplate
 from kubesched.config.plugin_args import NodeResourcesFitArgs
@@ -36,8 +36,7 @@ NAME: Final = "NodeResourcesFit"
 TOO_MANY_PODS: Final = Reason.unschedulable("Too many pods")
 
 
-@dataclass(frozen=True, slots=True)
-class Demand:
+class Demand(NamedTuple):
     """What a pod asks of one resource, and the bits of a verdict that say that a node lacks it.
 
     `hopeless` stands for a node that is too small even when empty: preemption cannot help there.
@@ -77,7 +76,7 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         self._scored = PerTemplate(self._scored_of)
 
     def aspect(self, pod: PodTemplate) -> Hashable:
-        return (self._demands.of(pod), self._scored.of(pod))
+        return (self._demands.of(pod).resources, self._scored.of(pod))
 
     def basis(self, pod: PodTemplate) -> Hashable:
         if self._devices is None or not self._demands.of(pod).may_be_devices:

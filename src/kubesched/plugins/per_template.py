@@ -1,10 +1,9 @@
-"""Facts that depend on a pod's template only."""
+"""Facts about a pod's template, worked out once."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Generic, TypeVar
-from weakref import WeakKeyDictionary
 
 from kubesched.columns import PodTemplate
 
@@ -12,17 +11,31 @@ T = TypeVar("T")
 
 
 class PerTemplate(Generic[T]):
-    """`compute` is asked once per template; its answer is forgotten with the template, and must not hold it."""
+    """A fact that depends on the template only. It is kept with the template (`PodTemplate.memo`)."""
 
-    __slots__ = ("_compute", "_known")
+    __slots__ = ("_compute",)
 
     def __init__(self, compute: Callable[[PodTemplate], T]) -> None:
         self._compute = compute
-        self._known: WeakKeyDictionary[PodTemplate, T] = WeakKeyDictionary()
 
     def of(self, pod: PodTemplate) -> T:
         try:
-            return self._known[pod]
+            known: T = pod.memo[self]
         except KeyError:
-            fact = self._known[pod] = self._compute(pod)
-            return fact
+            known = pod.memo[self] = self._compute(pod)
+        return known
+
+
+class PerSituation(Generic[T]):
+    """A fact that depends on the template and on a situation: it holds while that stays equal."""
+
+    __slots__ = ("_compute",)
+
+    def __init__(self, compute: Callable[[PodTemplate], T]) -> None:
+        self._compute = compute
+
+    def of(self, pod: PodTemplate, situation: object) -> T:
+        known: tuple[object, T] | None = pod.memo.get(self)
+        if known is None or known[0] != situation:
+            known = pod.memo[self] = (situation, self._compute(pod))
+        return known[1]

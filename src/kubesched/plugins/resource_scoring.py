@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -25,8 +24,7 @@ Rate: TypeAlias = Callable[[Amount, int, Amount], Amount]
 """(what is taken, the pod's request, a capacity other than zero) -> score of one resource, in an array of its own."""
 
 
-@dataclass(frozen=True, slots=True)
-class ScoredResource:
+class ScoredResource(NamedTuple):
     """A resource that counts for a pod: the pod's request, and its weight among the others."""
 
     name: str

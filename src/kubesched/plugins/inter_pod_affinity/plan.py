@@ -6,7 +6,6 @@ from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
-from weakref import WeakKeyDictionary
 
 from kubesched.columns import (
     AffinityTerm,
@@ -20,6 +19,7 @@ from kubesched.columns import (
 )
 from kubesched.columns.label_tags import label_tags
 from kubesched.plugins.inter_pod_affinity.terms import PodMatcher, matcher_of
+from kubesched.plugins.per_template import PerSituation
 
 NAME: Final = "InterPodAffinity"
 
@@ -80,20 +80,12 @@ class Plans:
     def __init__(self, cluster: Cluster, hard_affinity_weight: int) -> None:
         self._cluster = cluster
         self._hard_affinity_weight = hard_affinity_weight
-        self._plans: WeakKeyDictionary[PodTemplate, Plan] = WeakKeyDictionary()
-        self._made_with: tuple[int, int, int] = (-1, -1, -1)
+        self._plans = PerSituation(self._make)
 
     def of(self, pod: PodTemplate) -> Plan:
         """Raises InvalidObjectError if a term of the pod does not compile."""
         cluster = self._cluster
-        situation = (cluster.terms.version, cluster.namespaces_version, cluster.counts.drops)
-        if situation != self._made_with:
-            self._plans.clear()
-            self._made_with = situation
-        plan = self._plans.get(pod)
-        if plan is None:
-            plan = self._plans[pod] = self._make(pod)
-        return plan
+        return self._plans.of(pod, (cluster.terms.version, cluster.namespaces_version, cluster.counts.drops))
 
     def _make(self, pod: PodTemplate) -> Plan:
         speaking = self._cluster.terms.speaking_of(pod, self._cluster.namespace_labels.get(pod.namespace, {}))

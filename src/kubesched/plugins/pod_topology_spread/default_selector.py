@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from weakref import WeakKeyDictionary
-
 from kubesched.columns import PodTemplate
 from kubesched.errors import InvalidObjectError
 from kubesched.framework import ObjectStores
 from kubesched.objects import LabelSelector, ReplicaSet, ReplicationController, Service, StatefulSet
 from kubesched.objects.selectors import Selector, compile_label_selector, selector_from_labels
+from kubesched.plugins.per_template import PerSituation
 
 
 class DefaultSelectors:
@@ -19,11 +18,9 @@ class DefaultSelectors:
         self._replication_controllers = objects.of(ReplicationController)
         self._replica_sets = objects.of(ReplicaSet)
         self._stateful_sets = objects.of(StatefulSet)
-        self._service_labels: WeakKeyDictionary[PodTemplate, dict[str, str]] = WeakKeyDictionary()
-        self._services_version = -1
-        self._versions: tuple[int, ...] = ()
-        self._current: WeakKeyDictionary[PodTemplate, Selector] = WeakKeyDictionary()
-        self._merged: WeakKeyDictionary[PodTemplate, tuple[object, Selector]] = WeakKeyDictionary()
+        self._selectors = PerSituation(self._look)
+        self._merged = PerSituation(self._merge)
+        self._service_labels = PerSituation(self._labels_of_services)
 
     def of(self, pod: PodTemplate) -> Selector:
         """A selector that selects everything if neither a service nor a controller selects the pod.
@@ -36,34 +33,21 @@ class DefaultSelectors:
             self._replica_sets.version,
             self._stateful_sets.version,
         )
-        if versions != self._versions:
-            self._current.clear()
-            self._versions = versions
-        selector = self._current.get(pod)
-        if selector is None:
-            selector = self._current[pod] = self._look(pod)
-        return selector
+        return self._selectors.of(pod, versions)
 
     def _look(self, pod: PodTemplate) -> Selector:
-        if self._services.version != self._services_version:
-            self._service_labels.clear()
-            self._merged.clear()
-            self._services_version = self._services.version
-        controller = self._controller_selector(pod)
-        known = self._merged.get(pod)
-        if known is None or known[0] != controller:
-            known = self._merged[pod] = (controller, _merge(self._labels_of_services(pod), controller))
-        return known[1]
+        """Merging compiles, so it is done only if something has changed that concerns this pod."""
+        return self._merged.of(pod, (self._services.version, self._controller_selector(pod)))
+
+    def _merge(self, pod: PodTemplate) -> Selector:
+        return _merged(self._service_labels.of(pod, self._services.version), self._controller_selector(pod))
 
     def _labels_of_services(self, pod: PodTemplate) -> dict[str, str]:
-        found = self._service_labels.get(pod)
-        if found is None:
-            found = {}
-            for service in self._services.in_namespace(pod.namespace):
-                selector = service.spec.selector
-                if selector.items() <= pod.labels.items():
-                    found |= selector
-            self._service_labels[pod] = found
+        found: dict[str, str] = {}
+        for service in self._services.in_namespace(pod.namespace):
+            selector = service.spec.selector
+            if selector.items() <= pod.labels.items():
+                found |= selector
         return found
 
     def _controller_selector(self, pod: PodTemplate) -> LabelSelector | dict[str, str] | None:
@@ -84,7 +68,7 @@ class DefaultSelectors:
                 return None
 
 
-def _merge(labels: dict[str, str], controller: LabelSelector | dict[str, str] | None) -> Selector:
+def _merged(labels: dict[str, str], controller: LabelSelector | dict[str, str] | None) -> Selector:
     if isinstance(controller, dict):
         return selector_from_labels(labels | controller)
     of_services = selector_from_labels(labels)

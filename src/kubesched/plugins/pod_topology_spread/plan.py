@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
+from itertools import count
 from typing import Final
-from weakref import WeakKeyDictionary
 
 from kubesched.columns import Booleans, Cluster, Counts, LabelColumn, NodeView, PodCount, PodTemplate
 from kubesched.columns.label_tags import label_tags
 from kubesched.errors import InvalidObjectError
 from kubesched.objects.selectors import Selector
+from kubesched.plugins.per_template import PerSituation
 from kubesched.plugins.pod_topology_spread.constraints import HARD, SOFT, Constraint, Constraints
 from kubesched.plugins.pod_topology_spread.participation import Participants, Participation
 
@@ -55,16 +56,16 @@ NOTHING: Final = Plan()
 
 @dataclass(frozen=True)
 class PlanPair:
-    """`made_with` is everything but the counts that the plans depend on."""
+    """`number` is another one whenever anything but a count has changed that the plans depend on."""
 
-    made_with: Hashable
+    number: int
     hard: Plan
     soft: Plan
 
     def basis(self) -> Hashable:
         if not self.hard.spreads and not self.soft.spreads:
             return None
-        return (self.made_with, self.hard.versions(), self.soft.versions())
+        return (self.number, self.hard.versions(), self.soft.versions())
 
 
 class Plans:
@@ -74,7 +75,8 @@ class Plans:
         self._cluster = cluster
         self._constraints = constraints
         self._participants = Participants(cluster)
-        self._plans: WeakKeyDictionary[PodTemplate, PlanPair] = WeakKeyDictionary()
+        self._numbers = count(1)
+        self._plans = PerSituation(self._make_pair)
 
     def of(self, pod: PodTemplate) -> PlanPair:
         cluster = self._cluster
@@ -83,10 +85,10 @@ class Plans:
             return _UNCONSTRAINED
         # A pod on a node that is not known yet adds a row without a change of nodes.
         made_with = (cluster.nodes.node_changes.position, len(cluster.nodes), cluster.counts.drops, selector)
-        plans = self._plans.get(pod)
-        if plans is None or plans.made_with != made_with:
-            plans = self._plans[pod] = PlanPair(made_with, self._make(pod, HARD), self._make(pod, SOFT))
-        return plans
+        return self._plans.of(pod, made_with)
+
+    def _make_pair(self, pod: PodTemplate) -> PlanPair:
+        return PlanPair(next(self._numbers), self._make(pod, HARD), self._make(pod, SOFT))
 
     def _make(self, pod: PodTemplate, action: str) -> Plan:
         try:
@@ -114,7 +116,7 @@ class Plans:
         return Plan(spreads, carrying if (carrying != nodes.exists).any() else None)
 
 
-_UNCONSTRAINED: Final = PlanPair(None, NOTHING, NOTHING)
+_UNCONSTRAINED: Final = PlanPair(0, NOTHING, NOTHING)
 
 
 def selected_pods(namespace: str, selector: Selector, nodes: NodeView) -> PodCount:
