@@ -124,7 +124,8 @@ class KeptScores:
         points = self._local_points(state, pod, fits)
         others = self._not_local(state)
         if is_whole and not others and self._was_ranked:
-            self._maxima = BlockMaxima(np.where(fits, points, INFEASIBLE))
+            if self._maxima is None:
+                self._maxima = BlockMaxima(np.where(fits, points, INFEASIBLE))
             return self._maxima
         self._was_ranked = True
         totals: Integers = points[nodes.rows]
