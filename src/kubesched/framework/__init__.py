@@ -18,6 +18,7 @@ from kubesched.framework.diagnosis import Diagnosis, ListedStatuses, NodeStatuse
 from kubesched.framework.events import Action, ClusterEvent, EventHint, Hint, Resource
 from kubesched.framework.handle import (
     ApiWriter,
+    Claim,
     EventRecorder,
     Extender,
     Handle,
@@ -72,6 +73,7 @@ __all__ = [
     "ApiWriter",
     "BindPlugin",
     "CallObserver",
+    "Claim",
     "Cluster",
     "ClusterEvent",
     "Code",
