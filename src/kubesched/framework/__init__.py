@@ -15,7 +15,7 @@ from kubesched.columns import Cluster, NodeView, PodInfo, PodTemplate, WhatIf
 from kubesched.framework.cycle_state import CycleState
 from kubesched.framework.device_observer import DeviceObserver, SilentDeviceObserver
 from kubesched.framework.diagnosis import Diagnosis, ListedStatuses, NodeStatuses
-from kubesched.framework.events import Action, ClusterEvent, EventHint, Hint, Resource
+from kubesched.framework.events import Action, ClusterEvent, EventHint, Hint, Resource, Tags
 from kubesched.framework.handle import (
     ApiWriter,
     Claim,
@@ -128,6 +128,7 @@ __all__ = [
     "SilentVolumeObserver",
     "Status",
     "Stopwatch",
+    "Tags",
     "Verdict",
     "Victims",
     "VolumeObserver",
