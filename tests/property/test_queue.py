@@ -5,6 +5,7 @@ The queue runs beside a model that keeps its pods in a plain list and decides by
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import floor
 from typing import Any
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from kubesched.clock import VirtualClock
-from kubesched.columns import Cluster, PodInfo
+from kubesched.columns import Cluster, PodInfo, PodTemplate
 from kubesched.framework import (
     SUCCESS,
     Action,
@@ -26,6 +27,7 @@ from kubesched.framework import (
     QueueSortPlugin,
     Resource,
     Status,
+    Tags,
 )
 from kubesched.state.queue import SchedulingQueue, SubQueue
 from kubesched.testing.builders import make_pod
@@ -34,12 +36,13 @@ PROFILE = "default-scheduler"
 NODE_ADD = ClusterEvent(Resource.NODE, Action.ADD)
 CLAIM_ADD = ClusterEvent(Resource.PERSISTENT_VOLUME_CLAIM, Action.ADD)
 GATE_OPENS = ClusterEvent(Resource.RESOURCE_CLAIM, Action.UPDATE)
+NEIGHBOUR = ClusterEvent(Resource.ASSIGNED_POD, Action.ADD)
 NOBODYS = ClusterEvent(Resource.STORAGE_CLASS, Action.ADD)
 EVERYBODYS = ClusterEvent(Resource.WILDCARD, Action.ALL)
 LABELLED = ClusterEvent(Resource.UNSCHEDULABLE_POD, Action.UPDATE_POD_LABEL)
 
 NOT, AFTER_BACKOFF, IMMEDIATELY = 0, 1, 2
-PLUGINS = ("Fit", "Volumes")
+PLUGINS = ("Fit", "Volumes", "Near")
 
 
 class ByPriority(QueueSortPlugin):
@@ -63,15 +66,35 @@ def good_claims_only(pod: PodInfo, old: Any, new: Any) -> Hint:
     return Hint.QUEUE if new == "good" else Hint.SKIP
 
 
+def same_label_only(pod: PodInfo, old: Any, new: Any) -> Hint:
+    return Hint.QUEUE if pod.template.labels.get("l") == new else Hint.SKIP
+
+
+def own_label(pod: PodTemplate) -> list[str] | None:
+    """As a plugin may have it: something for most pods, everything or nothing for others."""
+    match pod.labels.get("l"):
+        case "y":
+            return None
+        case None:
+            return []
+        case label:
+            return [label]
+
+
+SAME_LABEL = Tags(own_label, lambda old, new: None if new == "z" else [new, "other"])
+
 HINTS = {
     "Fit": [EventHint(NODE_ADD), EventHint(ClusterEvent(Resource.POD, Action.UPDATE_POD_LABEL))],
     "Volumes": [EventHint(CLAIM_ADD, good_claims_only, per_template=True)],
+    "Near": [EventHint(NEIGHBOUR, same_label_only, per_template=True, tags=SAME_LABEL)],
     "Gate": [EventHint(GATE_OPENS)],
 }
 
 
-def helps(plugin: str, event: ClusterEvent, new: object) -> bool:
+def helps(plugin: str, labels: Mapping[str, str], event: ClusterEvent, new: object) -> bool:
     match plugin:
+        case "Near":
+            return event == NEIGHBOUR and new == labels.get("l")
         case "Fit":
             return event in (NODE_ADD, LABELLED)
         case "Volumes":
@@ -107,7 +130,9 @@ class Modelled:
         strengths = {
             plugin: IMMEDIATELY if plugin in self.pending else AFTER_BACKOFF for plugin in self.by | self.pending
         }
-        return max((strength for plugin, strength in strengths.items() if helps(plugin, event, new)), default=NOT)
+        labels = self.info.pod.metadata.labels
+        helping = [strength for plugin, strength in strengths.items() if helps(plugin, labels, event, new)]
+        return max(helping, default=NOT)
 
 
 class QueueMachine(RuleBasedStateMachine):
@@ -165,10 +190,11 @@ class QueueMachine(RuleBasedStateMachine):
 
     # What may happen. Pods are turned away often: that is where the queue has most to decide.
 
-    @rule(priority=st.integers(0, 2), held=st.booleans())
-    def add(self, priority: int, held: bool) -> None:
+    @rule(priority=st.integers(0, 2), label=st.sampled_from(("", "x", "y", "z")), held=st.booleans())
+    def add(self, priority: int, label: str, held: bool) -> None:
         name = f"p{self.count}"
-        info = self.templates.info(make_pod(name, uid=name, priority=priority))
+        labels = {"l": label} if label else {}
+        info = self.templates.info(make_pod(name, uid=name, labels=labels, priority=priority))
         if held:
             self.held.add(name)
         pod = self.pods[name] = Modelled(info, self.clock.monotonic(), self.next_order())
@@ -197,6 +223,14 @@ class QueueMachine(RuleBasedStateMachine):
         for uid in set(self.flying) - before:
             self.take_back(uid, by, pending)
 
+    @rule(labels=st.lists(st.sampled_from(("", "x", "y", "z")), min_size=2, max_size=4))
+    def fail_together(self, labels: list[str]) -> None:
+        """Pods of several kinds that wait for the same."""
+        for label in labels:
+            self.add(priority=0, label=label, held=False)
+        for _ in labels:
+            self.fail_at_once(by={"Near"}, pending=set())
+
     def take_back(self, uid: str, by: set[str], pending: set[str]) -> None:
         queued = self.flying.pop(uid)
         pod = self.pods.get(queued.uid)
@@ -223,8 +257,8 @@ class QueueMachine(RuleBasedStateMachine):
         self.queue.done(uid)
 
     @rule(
-        event=st.sampled_from((NODE_ADD, CLAIM_ADD, GATE_OPENS, NOBODYS, EVERYBODYS)),
-        new=st.sampled_from(("good", "bad")),
+        event=st.sampled_from((NODE_ADD, CLAIM_ADD, NEIGHBOUR, NEIGHBOUR, GATE_OPENS, NOBODYS, EVERYBODYS)),
+        new=st.sampled_from(("good", "bad", "x", "y", "z")),
     )
     def happen(self, event: ClusterEvent, new: str) -> None:
         for pod in self.at("unschedulable", "gated"):

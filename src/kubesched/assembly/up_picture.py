@@ -203,14 +203,14 @@ def _node_line(table: NodeTable, row: int, node: Node) -> NodeLine:
 
 
 def _devices(table: NodeTable, row: int) -> Iterator[str]:
-    for number, (offered, requested) in enumerate(zip(table.allocatable, table.requested, strict=True)):
-        if number >= len(STANDARD) and offered.item(row):
-            yield f"{table.resources.values[number]} {requested.item(row)}/{offered.item(row)}"
+    for resource in table.resources_of(row)[len(STANDARD) :]:
+        if offered := table.allocatable[resource][row]:
+            yield f"{table.resources.values[resource]} {table.requested[resource][row]}/{offered}"
 
 
 def _part(table: NodeTable, resource: int, row: int) -> float:
-    offered = table.allocatable[resource].item(row)
-    return float(table.requested[resource].item(row) / offered) if offered else 0.0
+    offered = table.allocatable[resource][row]
+    return float(table.requested[resource][row] / offered) if offered else 0.0
 
 
 def _is_ready(node: Node) -> bool:

@@ -93,11 +93,8 @@ class Cluster:
 
     def _account(self, info: PodInfo, row: int, slot: int, sign: int) -> None:
         nodes, template = self.nodes, info.template
-        requested = nodes.requested
         for resource, amount in template.request_vector:
-            while resource >= len(requested):
-                nodes.resource_id(nodes.resources.values[len(requested)])
-            requested[resource][row] += sign * amount
+            nodes.take(row, resource, sign * amount)
         nodes.nonzero_cpu[row] += sign * template.nonzero_cpu
         nodes.nonzero_memory[row] += sign * template.nonzero_memory
         nodes.pod_count[row] += sign

@@ -16,6 +16,7 @@ from kubesched.columns.images import ImageIndex
 from kubesched.columns.interning import Interner
 from kubesched.columns.journal import Journal
 from kubesched.columns.label_column import LabelColumn
+from kubesched.columns.sparse_column import SparseColumn
 from kubesched.columns.sum_states import SumStates
 from kubesched.columns.types import Booleans, Ids, Integers, grown
 from kubesched.objects import Node, Taint
@@ -40,8 +41,10 @@ class NodeTable:
         self.unschedulable: Booleans = np.zeros(self.capacity, dtype=np.bool_)
         self.allowed_pods: Integers = np.zeros(self.capacity, dtype=np.int64)
         self.pod_count: Integers = np.zeros(self.capacity, dtype=np.int64)
-        self.allocatable: list[Integers] = []  # one array per resource id
-        self.requested: list[Integers] = []
+        self.allocatable: list[Integers | SparseColumn] = []  # one column per resource id
+        self.requested: list[Integers | SparseColumn] = []
+        self._extras: dict[int, set[int]] = {}
+        """By row: the resources beyond the standard ones that its node has or its pods ask for, or did."""
         self.nonzero_cpu: Integers = np.zeros(self.capacity, dtype=np.int64)
         self.nonzero_memory: Integers = np.zeros(self.capacity, dtype=np.int64)
         self.labels: dict[str, LabelColumn] = {}
@@ -68,9 +71,14 @@ class NodeTable:
         """The id of a resource, with a column of its own from now on."""
         known = self.resources.id_of(name)
         while len(self.allocatable) <= known:
-            self.allocatable.append(np.zeros(self.capacity, dtype=np.int64))
-            self.requested.append(np.zeros(self.capacity, dtype=np.int64))
+            is_standard = len(self.allocatable) < len(STANDARD)
+            for columns in (self.allocatable, self.requested):
+                columns.append(np.zeros(self.capacity, np.int64) if is_standard else SparseColumn(self.capacity))
         return known
+
+    def resources_of(self, row: int) -> list[int]:
+        """The ids of the resources that a row's node has or its pods ask for, the standard ones always, in order."""
+        return [*range(len(STANDARD)), *sorted(self._extras.get(row, ()))]
 
     def label(self, key: str) -> LabelColumn:
         """The column of a label key; all rows absent if no node carries it."""
@@ -80,9 +88,14 @@ class NodeTable:
         return column
 
     def _sums_of(self, row: int) -> tuple[int, ...]:
-        offered = (int(self.allowed_pods[row]), *(int(column[row]) for column in self.allocatable))
-        taken = (int(self.pod_count[row]), int(self.nonzero_cpu[row]), int(self.nonzero_memory[row]))
-        return (*offered, *taken, *(int(column[row]) for column in self.requested))
+        sums = [
+            column.item(row) for column in (self.allowed_pods, self.pod_count, self.nonzero_cpu, self.nonzero_memory)
+        ]
+        for resource in self.resources_of(row):
+            offered, taken = int(self.allocatable[resource][row]), int(self.requested[resource][row])
+            if offered or taken:
+                sums += (resource, offered, taken)
+        return tuple(sums)
 
     def existing(self) -> Iterator[tuple[int, Node]]:
         for row, node in enumerate(self.nodes):
@@ -138,15 +151,21 @@ class NodeTable:
         self._write_labels(row, old.metadata.labels, {})
         self.unschedulable[row] = False
         self.taint_set[row] = self.feature_set[row] = 0
-        for column in self.allocatable:
-            column[row] = 0
-        self.allowed_pods[row] = 0
+        self._clear_allocatable(row)
         self.sums.node_changed(row)
         self.images.replace(row, old.status.images, ())
         self.node_changes.append(row)
 
+    def take(self, row: int, resource: int, amount: int) -> None:
+        """Pods ask for so much more (or less) of a resource on a row."""
+        if resource >= len(STANDARD):
+            self.resource_id(self.resources.values[resource])
+            self._extras.setdefault(row, set()).add(resource)
+        self.requested[resource][row] += amount
+
     def release(self, row: int) -> None:
         """Nothing is left of the node: its row may be used again."""
+        self._extras.pop(row, None)
         del self.row_of[self.names[row]]
         self.names[row] = ""
         self._free_rows.append(row)
@@ -160,9 +179,7 @@ class NodeTable:
                 self.label(key).set(row, value)
 
     def _write_allocatable(self, row: int, node: Node) -> None:
-        for column in self.allocatable:
-            column[row] = 0
-        self.allowed_pods[row] = 0
+        self._clear_allocatable(row)
         for name, quantity in node.status.allocatable.items():
             if name == CPU:
                 self.allocatable[0][row] = quantity.milli_value()
@@ -170,9 +187,18 @@ class NodeTable:
                 self.allowed_pods[row] = quantity.value()
             elif name == MEMORY:
                 self.allocatable[1][row] = quantity.value()
-            elif name in STANDARD or is_scalar_resource(name):
-                self.allocatable[self.resource_id(name)][row] = quantity.value()
+            elif name == EPHEMERAL_STORAGE:
+                self.allocatable[2][row] = quantity.value()
+            elif is_scalar_resource(name):
+                resource = self.resource_id(name)
+                self.allocatable[resource][row] = quantity.value()
+                self._extras.setdefault(row, set()).add(resource)
         self.sums.node_changed(row)
+
+    def _clear_allocatable(self, row: int) -> None:
+        for resource in self.resources_of(row):
+            self.allocatable[resource][row] = 0
+        self.allowed_pods[row] = 0
 
     def _grow(self, capacity: int) -> None:
         self.capacity = capacity
@@ -184,10 +210,14 @@ class NodeTable:
         self.nonzero_memory = grown(self.nonzero_memory, capacity, 0)
         self.taint_set = grown(self.taint_set, capacity, 0)
         self.feature_set = grown(self.feature_set, capacity, 0)
-        self.allocatable = [grown(column, capacity, 0) for column in self.allocatable]
-        self.requested = [grown(column, capacity, 0) for column in self.requested]
-        for column in self.labels.values():
-            column.grow(capacity)
+        for columns in (self.allocatable, self.requested):
+            for resource, column in enumerate(columns):
+                if isinstance(column, SparseColumn):
+                    column.grow(capacity)
+                else:
+                    columns[resource] = grown(column, capacity, 0)
+        for label in self.labels.values():
+            label.grow(capacity)
 
 
 def _same_facts(old: Node, new: Node) -> bool:

@@ -50,14 +50,26 @@ class WhatIf:
         ids: dict[PodTemplate, int] = {}
         for _, info in pairs:
             ids.setdefault(info.template, len(ids))
-        part = _Part(
+        return cls.added_in_columns(
+            list(ids),
             positions=np.array([position for position, _ in pairs], dtype=np.intp),
-            signs=np.ones(len(pairs), dtype=np.int64),
-            terminating=np.array([info.pod.is_terminating for _, info in pairs], dtype=np.bool_),
             template_ids=np.array([ids[info.template] for _, info in pairs], dtype=np.int32),
+            terminating=np.array([info.pod.is_terminating for _, info in pairs], dtype=np.bool_),
             pod=lambda k: pairs[k][1],
         )
-        return cls(list(ids), (part,))
+
+    @classmethod
+    def added_in_columns(
+        cls,
+        templates: Templates,
+        *,
+        positions: npt.NDArray[np.intp],
+        template_ids: Ids,
+        terminating: Booleans,
+        pod: Callable[[int], PodInfo],
+    ) -> WhatIf:
+        """As `added`, for whoever has the pods in columns; `pod` gives the k-th of them."""
+        return cls(templates, (_Part(positions, np.ones(len(positions), np.int64), terminating, template_ids, pod),))
 
     @classmethod
     def removed(cls, table: PodTable, pod_rows: npt.NDArray[np.intp], positions: npt.NDArray[np.intp]) -> WhatIf:

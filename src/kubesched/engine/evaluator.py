@@ -14,11 +14,12 @@ from typing import Final
 
 import numpy as np
 
-from kubesched.columns import ABSENT, Booleans, Cluster, NodeView, PodInfo, PodTemplate, WhatIf
+from kubesched.columns import Booleans, Cluster, NodeView, PodInfo, PodTemplate, WhatIf
 from kubesched.engine.fit import Fit
 from kubesched.engine.kept import Kept
 from kubesched.engine.kept_scores import Scores
 from kubesched.engine.lineup import Lineup, ask_filter
+from kubesched.engine.nominations import Nominations
 from kubesched.engine.ranking import Ranking
 from kubesched.engine.relatives import Relatives
 from kubesched.engine.row_statuses import PluginVerdict
@@ -61,6 +62,7 @@ class Evaluator:
         self._lineup = lineup
         self._cluster = cluster
         self._nominator = nominator
+        self._nominations = Nominations(nominator, cluster)
         self._random = random
         self._stopwatch = stopwatch
         self._attempts = 0
@@ -198,40 +200,25 @@ class Evaluator:
 
         That question comes first (RunFilterPluginsWithNominatedPods), so its rejection is the one that is reported.
         """
-        names = self._nominator.node_names()
-        if not names:
+        if not self._nominator.claims:
             return
-        rows = [row for name in names if (row := self._cluster.nodes.row_of.get(name)) is not None]
-        nodes = self._cluster.view(np.array(sorted(row for row in rows if fit.considers(row)), dtype=np.intp))
-        nominated = self._nominated(fit.pod, nodes)
+        nodes = self._cluster.view(fit.considered(self._nominations.rows(fit.pod)))
+        nominated = self._nominations.upon(fit.pod, nodes)
         if nominated is None:
             return
         supposed = nodes.supposing(nominated)
-        with_pods = np.zeros(len(nodes), dtype=np.bool_)
-        with_pods[nominated.positions] = True
+        open_nodes = np.ones(len(nodes), dtype=np.bool_)
         for plugin in self._lineup.filters:
             if plugin.name not in fit.state.skipped_filters:
                 verdict = ask_filter(plugin, fit.state, fit.pod, supposed)
-                for position in np.flatnonzero(with_pods & ~verdict.fitting).tolist():
-                    fit.reject(int(nodes.row_ids()[position]), verdict.status(position, plugin.name))
-                with_pods &= verdict.fitting
+                rejected = np.flatnonzero(open_nodes & ~verdict.fitting)
+                if len(rejected):
+                    fit.apply_foremost(PluginVerdict(plugin.name, nodes.row_ids()[rejected], verdict.at(rejected)))
+                    open_nodes[rejected] = False
 
     def _nominated(self, pod: PodInfo, nodes: NodeView) -> WhatIf | None:
         """The nominated pods that a pod must yield to, as additions to the rows of a view."""
-        names = self._nominator.node_names()
-        if not names:
-            return None
-        row_of = self._cluster.nodes.row_of
-        known = [(name, row) for name in names if (row := row_of.get(name)) is not None]
-        positions = nodes.positions_of(np.array([row for _, row in known], dtype=np.intp)).tolist()
-        added = [
-            (position, other)
-            for (name, _), position in zip(known, positions, strict=True)
-            if position != ABSENT
-            for other in self._nominator.on_node(name)
-            if other.priority >= pod.priority and other.uid != pod.uid
-        ]
-        return WhatIf.added(added) if added else None
+        return self._nominations.upon(pod, nodes) if self._nominator.claims else None
 
     @staticmethod
     def _passes(plugins: Sequence[FilterPlugin], state: CycleState, pod: PodInfo, nodes: NodeView) -> Booleans:

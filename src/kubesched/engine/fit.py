@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from itertools import chain
 
 import numpy as np
 
@@ -32,6 +33,7 @@ class Fit:
         self._alive: Booleans | None = None  # None: just `filters.fits`
         self._considered: Booleans | None = None  # None: every node
         self._overrides: dict[int, Status] = {}
+        self._foremost: list[PluginVerdict] = []  # their reasons go before those of the filters
         self._verdicts: list[PluginVerdict] = []
         self._rejectors: set[str] = set()
         self._node_count = cluster.nodes.node_count
@@ -79,9 +81,9 @@ class Fit:
         """How many nodes were looked at."""
         return self._node_count if self._considered is None else int(np.count_nonzero(self._considered))
 
-    def considers(self, row: int) -> bool:
-        """Whether the row has a node that is looked at."""
-        return bool((self._cluster.nodes.exists if self._considered is None else self._considered)[row])
+    def considered(self, rows: RowArray) -> RowArray:
+        """Those of the rows that have a node which is looked at."""
+        return rows[(self._cluster.nodes.exists if self._considered is None else self._considered)[rows]]
 
     # ---- narrowing ---------------------------------------------------------------------------------------------
 
@@ -113,9 +115,12 @@ class Fit:
     def apply(self, said: PluginVerdict) -> None:
         """A plugin's rejections among rows that were feasible until now."""
         self._verdicts.append(said)
-        keep = np.ones(len(self.filters.fits), dtype=np.bool_)
-        keep[said.rows[~said.verdict.fitting]] = False
-        self._narrow(keep)
+        self._exclude(said.rows[~said.verdict.fitting])
+
+    def apply_foremost(self, said: PluginVerdict) -> None:
+        """Rejections that are the answer for their rows, whatever else the filters say (nominated pods)."""
+        self._foremost.append(said)
+        self._exclude(said.rows)
 
     def keep_only_named(self, names: Collection[str], rejected: Mapping[str, Status], *, by: str) -> None:
         """Go on with these nodes; the others have the statuses given here (extenders)."""
@@ -128,11 +133,9 @@ class Fit:
         if self.count != before:
             self._rejectors.add(by)
 
-    def reject(self, row: int, status: Status) -> None:
-        """This status is the answer for a row, whatever the filters say (nominated pods, extenders)."""
-        self._overrides[row] = status
+    def _exclude(self, rows: RowArray) -> None:
         keep = np.ones(len(self.filters.fits), dtype=np.bool_)
-        keep[row] = False
+        keep[rows] = False
         self._narrow(keep)
 
     def _narrow(self, keep: Booleans) -> None:
@@ -167,13 +170,13 @@ class Fit:
         if self._considered is not None:
             open_rows &= self._considered[:size]
         open_rows[list(self._overrides)] = False
-        for column in self.filters.in_order(self.state):
-            for said in self._said_by(column, open_rows):
-                positions = np.flatnonzero(~said.verdict.fitting & open_rows[said.rows])
-                if len(positions):
-                    found = PluginVerdict(said.plugin, said.rows[positions], said.verdict.at(positions))
-                    rejections.append(found)
-                    open_rows[found.rows] = False
+        of_filters = (self._said_by(column, open_rows) for column in self.filters.in_order(self.state))
+        for said in chain(self._foremost, chain.from_iterable(of_filters)):
+            positions = np.flatnonzero(~said.verdict.fitting & open_rows[said.rows])
+            if len(positions):
+                found = PluginVerdict(said.plugin, said.rows[positions], said.verdict.at(positions))
+                rejections.append(found)
+                open_rows[found.rows] = False
         return rejections
 
     def _said_by(self, column: FilterColumn, open_rows: Booleans) -> list[PluginVerdict]:

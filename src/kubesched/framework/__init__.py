@@ -15,9 +15,10 @@ from kubesched.columns import Cluster, NodeView, PodInfo, PodTemplate, WhatIf
 from kubesched.framework.cycle_state import CycleState
 from kubesched.framework.device_observer import DeviceObserver, SilentDeviceObserver
 from kubesched.framework.diagnosis import Diagnosis, ListedStatuses, NodeStatuses
-from kubesched.framework.events import Action, ClusterEvent, EventHint, Hint, Resource
+from kubesched.framework.events import Action, ClusterEvent, EventHint, Hint, Resource, Tags
 from kubesched.framework.handle import (
     ApiWriter,
+    Claim,
     EventRecorder,
     Extender,
     Handle,
@@ -72,6 +73,7 @@ __all__ = [
     "ApiWriter",
     "BindPlugin",
     "CallObserver",
+    "Claim",
     "Cluster",
     "ClusterEvent",
     "Code",
@@ -126,6 +128,7 @@ __all__ = [
     "SilentVolumeObserver",
     "Status",
     "Stopwatch",
+    "Tags",
     "Verdict",
     "Victims",
     "VolumeObserver",

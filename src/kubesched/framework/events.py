@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Hashable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from kubesched.columns import PodInfo
+from kubesched.columns import PodInfo, PodTemplate
 
 
 class Action(enum.IntFlag):
@@ -110,6 +110,19 @@ Old is None when the object was added, new when it was deleted. An exception cou
 """
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Tags:
+    """What a waiting pod and an event must have in common for a hint to say QUEUE: at least one tag.
+
+    The queue files waiting pods under their tags and does not even ask about pods with other ones than the event's.
+    Tags of a pod must never change. None stands for all tags, and so does an exception.
+    """
+
+    of_pod: Callable[[PodTemplate], Collection[Hashable] | None]
+    of_event: Callable[[Any, Any], Collection[Hashable] | None]
+    """Given the old and the new object, as a hint is."""
+
+
 @dataclass(frozen=True, slots=True)
 class EventHint:
     """An event that may help, and the function that looks closer; without one the answer is always QUEUE.
@@ -121,6 +134,8 @@ class EventHint:
     event: ClusterEvent
     hint: HintFunction | None = None
     per_template: bool = False
+    tags: Tags | None = None
+    """Without them, the hint may say QUEUE for any pod."""
 
 
 UNSCHEDULABLE_TIMEOUT: Final = ClusterEvent(Resource.WILDCARD, Action.ALL, "UnschedulableTimeout")

@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from kubesched.clock import Clock
-from kubesched.columns import Booleans, Cluster, NodeView, PodInfo
+from kubesched.columns import Booleans, Cluster, Journal, NodeView, PodInfo
 from kubesched.config.feature_gates import FeatureGates
 from kubesched.framework.cycle_state import CycleState
 from kubesched.framework.device_observer import DeviceObserver
@@ -36,8 +36,25 @@ class NominatingInfo:
     mode: NominatingMode = NominatingMode.OVERRIDE
 
 
+class Claim(NamedTuple):
+    """A pending pod's claim on a node."""
+
+    node_name: str
+    pod: PodInfo
+
+
 class Nominator(Protocol):
     """Pods that hold a claim on a node because preemption made room there for them."""
+
+    @property
+    def claims(self) -> Mapping[str, Claim]:
+        """All of them, by the pods' uids."""
+        ...
+
+    @property
+    def changes(self) -> Journal[str]:
+        """The uids of pods whose claims came, changed or went."""
+        ...
 
     def add(self, pod: PodInfo, nominating: NominatingInfo | None) -> None: ...
     def remove(self, pod: Pod) -> None: ...

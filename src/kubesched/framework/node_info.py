@@ -61,9 +61,9 @@ def node_info_at(nodes: NodeView, position: int) -> NodeInfo:
         node=node,
         pod_infos=pods,
         allocatable={
-            name: int(column[row])
-            for name, column in zip(table.resources.values, table.allocatable, strict=False)
-            if column[row]
+            table.resources.values[resource]: amount
+            for resource in table.resources_of(row)
+            if (amount := int(table.allocatable[resource][row]))
         },
         requested=requested,
         allowed_pods=int(table.allowed_pods[row]),

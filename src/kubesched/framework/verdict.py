@@ -91,8 +91,10 @@ class Verdict:
 
     def is_pending(self) -> bool:
         """Whether some node is rejected until something outside happens."""
-        return any(status.code is Code.PENDING for status in self.special.values()) or any(
-            status_of(int(bits), self.reasons, "").code is Code.PENDING for bits in np.unique(self.bits)
+        if any(status.code is Code.PENDING for status in self.special.values()):
+            return True
+        return any(reason.code is Code.PENDING for reason in self.reasons) and any(
+            status_of(bits, self.reasons, "").code is Code.PENDING for bits, _ in _tally(self.bits)
         )
 
     def at(self, positions: npt.NDArray[np.intp]) -> Verdict:
@@ -105,9 +107,9 @@ class Verdict:
     def histogram(self) -> Counter[str]:
         """How often each reason was given."""
         counts = Counter(reason for status in self.special.values() for reason in status.reasons)
-        for bits, nodes in zip(*np.unique(self.bits, return_counts=True), strict=True):
-            for reason in status_of(int(bits), self.reasons, "").reasons:
-                counts[reason] += int(nodes)
+        for bits, nodes in _tally(self.bits):
+            for reason in status_of(bits, self.reasons, "").reasons:
+                counts[reason] += nodes
         return counts
 
     def status(self, position: int, plugin: str) -> Status:
@@ -115,6 +117,14 @@ class Verdict:
         if position in self.special:
             return self.special[position].by(plugin)
         return status_of(int(self.bits[position]), self.reasons, plugin)
+
+
+def _tally(bits: Integers) -> list[tuple[int, int]]:
+    """Each distinct value with its number of nodes. Often all nodes have the same one: that is seen at a glance."""
+    if len(bits) and not np.count_nonzero(bits != bits[0]):
+        return [(int(bits[0]), len(bits))]
+    values, counts = np.unique(bits, return_counts=True)
+    return list(zip(values.tolist(), counts.tolist(), strict=True))
 
 
 def status_of(bits: int, reasons: tuple[Reason, ...], plugin: str) -> Status:

@@ -25,6 +25,7 @@ class ResourceHints:
         self._features = features
         self._devices = devices
         self._requests = PerTemplate(lambda pod: incoming_requests(pod.exemplar, features))
+        self._capacities: tuple[tuple[Node, Mapping[str, int]], ...] = ()
 
     def events(self) -> Sequence[EventHint]:
         events = [EventHint(ClusterEvent(Resource.POD, Action.DELETE), _after_pod_deleted, per_template=True)]
@@ -61,7 +62,7 @@ class ResourceHints:
         return Hint.QUEUE if old is None or self._has_grown(old, new, requests) else Hint.SKIP
 
     def _has_room(self, node: Node, requests: Mapping[str, int]) -> bool:
-        capacity = in_scheduler_units(node.status.allocatable)
+        capacity = self._capacity(node)
         return _allowed_pods(node) > 0 and all(
             amount <= capacity.get(name, 0) or self._is_left_to_devices(name, capacity)
             for name, amount in requests.items()
@@ -71,12 +72,21 @@ class ResourceHints:
     def _has_grown(self, old: Node, new: Node, requests: Mapping[str, int]) -> bool:
         if _allowed_pods(new) > _allowed_pods(old):
             return True
-        before, after = in_scheduler_units(old.status.allocatable), in_scheduler_units(new.status.allocatable)
+        before, after = self._capacity(old), self._capacity(new)
         return any(
             after.get(name, 0) > before.get(name, 0) or self._is_left_to_devices(name, after)
             for name, amount in requests.items()
             if amount
         )
+
+    def _capacity(self, node: Node) -> Mapping[str, int]:
+        """The last two are remembered: an event's old and new node are held against one template after the other."""
+        for known, capacity in self._capacities:
+            if known is node:
+                return capacity
+        capacity = in_scheduler_units(node.status.allocatable)
+        self._capacities = ((node, capacity), *self._capacities[:1])
+        return capacity
 
     def _is_left_to_devices(self, resource: str, capacity: Mapping[str, int]) -> bool:
         return self._devices is not None and capacity.get(resource, 0) <= 0 and resource in self._devices

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from kubesched.columns import PodInfo
-from kubesched.framework import NominatingInfo, NominatingMode, ObjectStore
+from kubesched.columns import Journal, PodInfo
+from kubesched.framework import Claim, NominatingInfo, NominatingMode, ObjectStore
 from kubesched.objects import Pod
 
 
@@ -19,7 +19,8 @@ class PodNominator:
         """`pods` is what the informer knows: a pod that is gone or bound is not nominated. None: all are pending."""
         self._pods = pods
         self._on_node: dict[str, dict[str, PodInfo]] = {}
-        self._node_of: dict[str, str] = {}
+        self.claims: dict[str, Claim] = {}
+        self.changes: Journal[str] = Journal()
 
     def add(self, pod: PodInfo, nominating: NominatingInfo | None) -> None:
         """Nominate the pod as told; with nothing told (None or NOOP), as its status says. Replaces what was known."""
@@ -28,7 +29,8 @@ class PodNominator:
         if nominating is not None and nominating.mode is NominatingMode.OVERRIDE:
             node_name = nominating.node_name
         if node_name and self._is_pending(pod.pod):
-            self._node_of[pod.uid] = node_name
+            self.claims[pod.uid] = Claim(node_name, pod)
+            self.changes.append(pod.uid)
             self._on_node.setdefault(node_name, {})[pod.uid] = pod
 
     def update(self, old: Pod, new: PodInfo) -> None:
@@ -39,8 +41,8 @@ class PodNominator:
         """
         nominating = None
         if not old.status.nominated_node_name and not new.pod.status.nominated_node_name:
-            known = self._node_of.get(old.metadata.uid)
-            nominating = NominatingInfo(known) if known else None
+            known = self.claims.get(old.metadata.uid)
+            nominating = NominatingInfo(known.node_name) if known is not None else None
         self._forget(old.metadata.uid)
         self.add(new, nominating)
 
@@ -56,12 +58,13 @@ class PodNominator:
         return self._on_node.keys()
 
     def _forget(self, uid: str) -> None:
-        node_name = self._node_of.pop(uid, None)
-        if node_name is not None:
-            pods = self._on_node[node_name]
+        claim = self.claims.pop(uid, None)
+        if claim is not None:
+            self.changes.append(uid)
+            pods = self._on_node[claim.node_name]
             del pods[uid]
             if not pods:
-                del self._on_node[node_name]
+                del self._on_node[claim.node_name]
 
     def _is_pending(self, pod: Pod) -> bool:
         if self._pods is None:

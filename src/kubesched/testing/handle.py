@@ -33,8 +33,9 @@ from kubesched.framework import (
     WaitingPod,
 )
 from kubesched.objects import Namespace, Node, Pod
+from kubesched.state.nominator import PodNominator
 from kubesched.state.pod_groups import PodGroups
-from kubesched.testing.recording import ListNominator, RecordingApi, RecordingRecorder
+from kubesched.testing.recording import RecordingApi, RecordingRecorder
 
 
 @dataclass
@@ -48,7 +49,7 @@ class FakeHandle:
     gates: FeatureGates = field(default_factory=FeatureGates)
     api: RecordingApi = field(default_factory=RecordingApi)
     recorder: RecordingRecorder = field(default_factory=RecordingRecorder)
-    nominator: ListNominator = field(default_factory=ListNominator)
+    nominator: PodNominator = field(default_factory=PodNominator)
     pod_groups: PodGroups = field(default_factory=PodGroups)
     extenders: Sequence[Extender] = ()
     profile_name: str = "default-scheduler"

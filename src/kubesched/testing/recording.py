@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from kubesched.columns import PodInfo
-from kubesched.framework import NominatingInfo, NominatingMode
+from kubesched.framework import NominatingInfo
 from kubesched.objects import Pod, PodCondition
 
 T = TypeVar("T")
@@ -69,32 +68,3 @@ class RecordingRecorder:
         self, regarding: Pod, event_type: str, reason: str, action: str, note: str, *, related: Pod | None = None
     ) -> None:
         self.events.append((regarding.key, event_type, reason, note))
-
-
-@dataclass
-class ListNominator:
-    """A `Nominator` over a plain dictionary."""
-
-    nominated: dict[str, list[PodInfo]] = field(default_factory=dict)
-
-    def add(self, pod: PodInfo, nominating: NominatingInfo | None) -> None:
-        self.remove(pod.pod)
-        node = pod.pod.status.nominated_node_name
-        if nominating is not None and nominating.mode is NominatingMode.OVERRIDE:
-            node = nominating.node_name
-        if node:
-            self.nominated.setdefault(node, []).append(pod)
-
-    def remove(self, pod: Pod) -> None:
-        for pods in self.nominated.values():
-            pods[:] = [info for info in pods if info.uid != pod.metadata.uid]
-
-    def update(self, old: Pod, new: PodInfo) -> None:
-        self.remove(old)
-        self.add(new, None)
-
-    def on_node(self, node_name: str) -> Sequence[PodInfo]:
-        return self.nominated.get(node_name, ())
-
-    def node_names(self) -> Collection[str]:
-        return [name for name, pods in self.nominated.items() if pods]

@@ -9,12 +9,12 @@ from kubesched.config.plugin_args import NodeResourcesFitArgs
 from kubesched.engine import Evaluator, Lineup
 from kubesched.plugins.node_name import NodeName
 from kubesched.plugins.node_resources_fit import NodeResourcesFit
+from kubesched.state.nominator import PodNominator
 from kubesched.testing import make_node, make_pod
 from kubesched.testing.handle import FakeHandle
-from kubesched.testing.recording import ListNominator
 
 
-def evaluator(cluster: Cluster, nominator: ListNominator) -> Evaluator:
+def evaluator(cluster: Cluster, nominator: PodNominator) -> Evaluator:
     handle = FakeHandle(cluster=cluster)
     fit = NodeResourcesFit(NodeResourcesFitArgs(), handle)
     lineup = Lineup(pre_filters=[fit], filters=[NodeName(None, handle), fit], pre_scores=[], scores=[])
@@ -34,7 +34,7 @@ def four_nodes() -> Cluster:
 def test_as_if_there_were_no_other_nodes() -> None:
     """Neither the choice nor the message knows of them."""
     cluster = four_nodes()
-    engine = evaluator(cluster, ListNominator())
+    engine = evaluator(cluster, PodNominator())
     info = cluster.templates.info(make_pod("p", cpu="1"))
     fit = engine.filter(info)
     fit.confine_to(np.array([0, 2]))
@@ -47,7 +47,7 @@ def test_as_if_there_were_no_other_nodes() -> None:
 
 def test_reasons_with_nominated_pods() -> None:
     """Where nominated pods are in the way, they are the reason; else what is really there."""
-    cluster, nominator = four_nodes(), ListNominator()
+    cluster, nominator = four_nodes(), PodNominator()
     nominator.add(cluster.templates.info(make_pod("vip", cpu="2", priority=9, nominated_node="n2")), None)
     engine = evaluator(cluster, nominator)
     info = cluster.templates.info(make_pod("p", cpu="1"))

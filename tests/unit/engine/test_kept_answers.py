@@ -22,8 +22,8 @@ from kubesched.framework import (
     Status,
     Verdict,
 )
+from kubesched.state.nominator import PodNominator
 from kubesched.testing import make_node, make_pod
-from kubesched.testing.recording import ListNominator
 
 NO = Reason.unschedulable("no")
 
@@ -83,7 +83,7 @@ def test_rejections_end_with_their_basis(mood: Reach, skips: bool) -> None:
     """A plugin that has nothing more to say keeps no node from a pod."""
     cluster, plugin = two_nodes(), Moody()
     lineup = Lineup(pre_filters=[plugin], filters=[plugin], pre_scores=[], scores=[])
-    engine = Evaluator(lineup, cluster, ListNominator(), Random(0))
+    engine = Evaluator(lineup, cluster, PodNominator(), Random(0))
     pod = cluster.templates.info(make_pod("p"))
     assert engine.filter(pod).names() == []
     plugin.mood, plugin.skips = mood, skips
@@ -94,7 +94,7 @@ def test_nothing_is_inherited_from_a_failed_attempt() -> None:
     """Its answers missed a change, and somebody may still hold them (here: the error's traceback does)."""
     cluster, plugin = two_nodes(), Fragile()
     engine = Evaluator(
-        Lineup(pre_filters=[], filters=[plugin], pre_scores=[], scores=[]), cluster, ListNominator(), Random(0)
+        Lineup(pre_filters=[], filters=[plugin], pre_scores=[], scores=[]), cluster, PodNominator(), Random(0)
     )
     pod = cluster.templates.info(make_pod("p"))
     assert engine.filter(pod).names() == ["n0", "n1"]

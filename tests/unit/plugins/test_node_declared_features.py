@@ -3,9 +3,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from kubesched.config.feature_gates import FeatureGates, Version
-from kubesched.framework import Code, Hint
+from kubesched.framework import Code, CycleState, Hint
 from kubesched.objects import Node, Pod
 from kubesched.plugins.node_declared_features import NodeDeclaredFeatures, required_features
 from kubesched.testing import make_node, make_pod
@@ -112,3 +114,22 @@ def test_registers_nothing_behind_a_closed_gate() -> None:
     """The plugin is in the profile but does nothing."""
     handle = FakeHandle(gates=GATE_OFF)
     assert NodeDeclaredFeatures(None, handle).events_to_register() == ()
+
+
+@settings(max_examples=60)
+@given(
+    nodes=st.lists(st.sets(st.sampled_from([RESTART, USER_NAMESPACES, "Other"])), max_size=6),
+    restarts=st.booleans(),
+    is_namespaced=st.booleans(),
+)
+def test_agrees_with_the_plain_rule(nodes: list[set[str]], restarts: bool, is_namespaced: bool, worlds: Any) -> None:
+    """Over any view, the filter says what the rule says about each node by itself."""
+    handle = FakeHandle().load(*(make_node(f"n{k}", features=tuple(each)) for k, each in enumerate(nodes)))
+    pod = make_pod(containers=[RESTARTING] if restarts else None, spec=NAMESPACED if is_namespaced else {})
+    plugin, info = NodeDeclaredFeatures(None, handle), handle.cluster.templates.info(pod)
+    for view, infos in worlds(handle.cluster, pod):
+        fitting = plugin.filter_nodes(CycleState(info), info.template, view).fitting
+        for position, each in infos:
+            declared = each.node.status.declared_features
+            has_restart = not restarts or RESTART in declared
+            assert fitting[position] == (has_restart and (not is_namespaced or USER_NAMESPACES in declared))

@@ -1,8 +1,12 @@
 from __future__ import annotations
 
-import pytest
+from typing import Any
 
-from kubesched.framework import Action, Code, Resource
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kubesched.framework import Action, Code, CycleState, Resource
 from kubesched.plugins.node_name import NodeName
 from kubesched.testing import make_node, make_pod
 from kubesched.testing.handle import FakeHandle, ask
@@ -35,3 +39,23 @@ def test_any_new_node_is_worth_an_attempt() -> None:
     (registered,) = NodeName(None, FakeHandle()).events_to_register()
     assert (registered.event.resource, registered.event.action) == (Resource.NODE, Action.ADD)
     assert registered.hint is None
+
+
+NAMES = ["a", "b", "c", "d"]
+
+
+@settings(max_examples=60)
+@given(
+    nodes=st.sets(st.sampled_from(NAMES)), gone=st.sets(st.sampled_from(NAMES)), wanted=st.sampled_from(["", *NAMES])
+)
+def test_agrees_with_the_plain_rule(nodes: set[str], gone: set[str], wanted: str, worlds: Any) -> None:
+    """Over any view, the filter says what the rule says about each node by itself."""
+    handle = FakeHandle().load(*(make_node(name) for name in sorted(nodes)))
+    for name in nodes & gone:
+        handle.cluster.remove_node(name)
+    pod = make_pod()
+    plugin, info = NodeName(None, handle), handle.cluster.templates.info(pod, wanted_node=wanted)
+    for view, infos in worlds(handle.cluster, pod):
+        fitting = plugin.filter_nodes(CycleState(info), info.template, view).fitting
+        for position, each in infos:
+            assert fitting[position] == (wanted in ("", each.node.metadata.name))

@@ -1,8 +1,12 @@
 from __future__ import annotations
 
-import pytest
+from typing import Any
 
-from kubesched.framework import Code, Hint
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kubesched.framework import Code, CycleState, Hint
 from kubesched.objects import Node
 from kubesched.plugins.node_unschedulable import NodeUnschedulable
 from kubesched.testing import make_node, make_pod
@@ -64,3 +68,34 @@ def test_hint_of_toleration_events() -> None:
     assert pod_events.hint(info, pod, tolerating) is Hint.QUEUE
     assert pod_events.hint(info, pod, make_pod("p", tolerations=("other:NoSchedule",))) is Hint.SKIP
     assert pod_events.hint(info, None, make_pod("q", tolerations=(f"{TAINT}:NoSchedule",))) is Hint.SKIP
+
+
+TOLERATIONS = st.fixed_dictionaries(
+    {},
+    optional={
+        "key": st.sampled_from([TAINT, "other"]),
+        "operator": st.sampled_from(["Exists", "Equal"]),
+        "value": st.sampled_from(["", "1"]),
+        "effect": st.sampled_from(["NoSchedule", "NoExecute"]),
+    },
+)
+
+
+def plainly_tolerates(toleration: dict[str, str]) -> bool:
+    """Whether a toleration covers the taint of cordoned nodes, whose value is empty."""
+    is_about_it = toleration.get("effect") != "NoExecute" and toleration.get("key") != "other"
+    return is_about_it and (toleration.get("operator") == "Exists" or not toleration.get("value"))
+
+
+@settings(max_examples=100)
+@given(cordoned=st.lists(st.booleans(), max_size=6), tolerations=st.lists(TOLERATIONS, max_size=3))
+def test_agrees_with_the_plain_rule(cordoned: list[bool], tolerations: list[dict[str, str]], worlds: Any) -> None:
+    """Over any view, the filter says what the rule says about each node by itself."""
+    handle = FakeHandle().load(*(make_node(f"n{k}", unschedulable=each) for k, each in enumerate(cordoned)))
+    pod = make_pod(tolerations=tolerations)
+    plugin, info = NodeUnschedulable(None, handle), handle.cluster.templates.info(pod)
+    is_tolerated = any(map(plainly_tolerates, tolerations))
+    for view, infos in worlds(handle.cluster, pod):
+        fitting = plugin.filter_nodes(CycleState(info), info.template, view).fitting
+        for position, each in infos:
+            assert fitting[position] == (is_tolerated or not each.node.spec.unschedulable)

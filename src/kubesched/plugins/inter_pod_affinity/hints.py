@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Hashable
 from typing import Final
 
-from kubesched.columns import AffinityTerm, PodInfo
+from kubesched.columns import AffinityTerm, PodInfo, PodTemplate
 from kubesched.columns.affinity_terms import TermKind, compile_terms
-from kubesched.framework import Action, ClusterEvent, EventHint, Hint, Resource
+from kubesched.columns.label_tags import LabelTag, label_tags
+from kubesched.framework import Action, ClusterEvent, EventHint, Hint, Resource, Tags
 from kubesched.objects import Node, Pod
 
 
@@ -64,12 +66,39 @@ def _anti_affinity_of(pod: Pod) -> tuple[AffinityTerm, ...]:
     return compile_terms(pod.spec.affinity, TermKind.REQUIRED_ANTI_AFFINITY, pod.metadata.namespace)
 
 
+def _labels_needed(rejected: PodTemplate) -> Collection[Hashable] | None:
+    """Labels of which another pod has one if the rejected pod's (anti-)affinity speaks of it.
+
+    All terms must match for a hint to say QUEUE, so that those of the first one will do.
+    """
+    needed: list[LabelTag] = []
+    for terms in (rejected.required_affinity, rejected.required_anti_affinity):
+        if terms:
+            tags = label_tags(terms[0].selector)
+            if tags is None:
+                return None
+            needed += tags
+    return needed
+
+
+def _labels_of(old: Pod | None, new: Pod | None) -> Collection[Hashable] | None:
+    """None if a pod has gone that kept others away itself: whom it kept away, its own terms say."""
+    changed = new or old
+    assert changed is not None
+    return None if new is None and _anti_affinity_of(changed) else changed.metadata.labels.items()
+
+
 def _queue_if(helps: bool) -> Hint:
     return Hint.QUEUE if helps else Hint.SKIP
 
 
 EVENTS: Final = (
-    EventHint(ClusterEvent(Resource.POD, Action.ADD | Action.DELETE), after_pod_added_or_deleted, per_template=True),
+    EventHint(
+        ClusterEvent(Resource.POD, Action.ADD | Action.DELETE),
+        after_pod_added_or_deleted,
+        per_template=True,
+        tags=Tags(_labels_needed, _labels_of),
+    ),
     EventHint(ClusterEvent(Resource.POD, Action.UPDATE_POD_LABEL), after_pod_labels_changed),
     EventHint(
         ClusterEvent(Resource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL), after_node_changed, per_template=True

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 
-from kubesched.columns import PodInfo
-from kubesched.framework import Action, ClusterEvent, EventHint, Hint, Resource
+from kubesched.columns import PodInfo, PodTemplate
+from kubesched.columns.label_tags import LabelTag, label_tags
+from kubesched.framework import Action, ClusterEvent, EventHint, Hint, Resource, Tags
 from kubesched.objects import Node, Pod
 from kubesched.plugins.pod_topology_spread.constraints import HARD, Constraint, Constraints
 
@@ -23,6 +24,7 @@ class Hints:
                 ClusterEvent(Resource.POD, Action.ADD | Action.DELETE),
                 self.after_pod_added_or_deleted,
                 per_template=True,
+                tags=Tags(self._labels_counted, _labels_of),
             ),
             EventHint(
                 ClusterEvent(Resource.POD, Action.UPDATE_POD_LABEL | Action.UPDATE_POD_TOLERATION),
@@ -62,8 +64,26 @@ class Hints:
         has_moved = any(_value(old, c.topology_key) != _value(new, c.topology_key) for c in constraints)
         return _queue_if(has_moved or old.spec.taints != new.spec.taints)
 
+    def _labels_counted(self, rejected: PodTemplate) -> Collection[Hashable] | None:
+        """Labels of which a pod has one if a constraint counts it; default constraints may change with the cluster."""
+        if not rejected.spec.topology_spread_constraints:
+            return None
+        counted: list[LabelTag] = []
+        for constraint in self._constraints.of(rejected, HARD):
+            tags = label_tags(constraint.selector)
+            if tags is None:
+                return None
+            counted += tags
+        return counted
+
     def _hard(self, rejected: PodInfo) -> tuple[Constraint, ...]:
         return self._constraints.of(rejected.template, HARD)
+
+
+def _labels_of(old: Pod | None, new: Pod | None) -> Collection[Hashable]:
+    changed = new or old
+    assert changed is not None
+    return changed.metadata.labels.items()
 
 
 def _is_counted_with(pod: Pod, rejected: PodInfo) -> bool:

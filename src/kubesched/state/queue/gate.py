@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping, Sequence
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from kubesched.clock import Clock
 from kubesched.columns import PodInfo
 from kubesched.framework import SUCCESS, Code, PreEnqueuePlugin, QueuedPod
 from kubesched.state.queue.observer import QueueObserver
+from kubesched.telemetry.logging import log
 
-logger = logging.getLogger(__name__)
+_FAILED: Final = "Unexpected error running PreEnqueue plugin"
 
 PreEnqueuePerProfile: TypeAlias = Mapping[str, Sequence[PreEnqueuePlugin]]
 """Scheduler name -> plugins, in the order they run."""
@@ -20,6 +20,8 @@ PreEnqueuePerProfile: TypeAlias = Mapping[str, Sequence[PreEnqueuePlugin]]
 class EnqueueGate:
     def __init__(self, plugins: PreEnqueuePerProfile, clock: Clock, observer: QueueObserver) -> None:
         self._plugins = plugins
+        self._plugins_in_order: dict[tuple[str, str], Sequence[PreEnqueuePlugin]] = {}
+        """By scheduler name and by the plugin that comes first."""
         self._clock = clock
         self._observer = observer
 
@@ -29,9 +31,7 @@ class EnqueueGate:
         The plugin that gates the pod so far runs first: most likely it still does. A plugin that raises refuses.
         """
         profile = queued.info.pod.spec.scheduler_name
-        plugins = self._plugins.get(profile, ())
-        if queued.gating_plugin:
-            plugins = sorted(plugins, key=lambda plugin: plugin.name != queued.gating_plugin)
+        plugins = self._ordered(profile, queued.gating_plugin)
         start = self._clock.monotonic()
         refused_by = _first_refusal(plugins, queued.info)
         self._observer.pre_enqueue_ran(profile, self._clock.monotonic() - start)
@@ -44,6 +44,13 @@ class EnqueueGate:
         queued.was_flushed = False
         return False
 
+    def _ordered(self, profile: str, first: str) -> Sequence[PreEnqueuePlugin]:
+        plugins = self._plugins_in_order.get((profile, first))
+        if plugins is None:
+            plugins = sorted(self._plugins.get(profile, ()), key=lambda plugin: plugin.name != first)
+            self._plugins_in_order[profile, first] = plugins
+        return plugins
+
 
 def _first_refusal(plugins: Sequence[PreEnqueuePlugin], info: PodInfo) -> str:
     """The name of the plugin that refuses the pod; empty if none does."""
@@ -52,10 +59,10 @@ def _first_refusal(plugins: Sequence[PreEnqueuePlugin], info: PodInfo) -> str:
             status = plugin.pre_enqueue(info)
             if status is SUCCESS or status.is_success:
                 continue
-        except Exception:
-            logger.exception("plugin %s failed at PreEnqueue for pod %s", plugin.name, info.key)
+        except Exception as error:
+            log.error(_FAILED, error, pod=info.key, plugin=plugin.name)
             return plugin.name
         if status.code is Code.ERROR:
-            logger.error("plugin %s failed at PreEnqueue for pod %s: %s", plugin.name, info.key, status.message)
+            log.error(_FAILED, status.error, pod=info.key, plugin=plugin.name, status=status.message)
         return plugin.name
     return ""

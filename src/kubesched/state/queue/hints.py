@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import enum
-import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from kubesched.clock import Clock
 from kubesched.columns import PodInfo, PodTemplate
-from kubesched.framework import Action, ClusterEvent, EventHint, Hint, QueuedPod, Resource
+from kubesched.framework import Action, ClusterEvent, EventHint, Hint, QueuedPod, Resource, Tags
 from kubesched.objects import Pod
 from kubesched.state.queue.observer import QueueObserver
-from kubesched.state.queue.unschedulable import Cohort, Rejection, Rejector
+from kubesched.state.queue.unschedulable import Cohort, Docket, Rejection, Rejector
+from kubesched.telemetry.logging import log
 
-logger = logging.getLogger(__name__)
+TemplatePredicate: TypeAlias = Callable[[PodTemplate], bool]
 
 HintsPerProfile: TypeAlias = Mapping[str, Mapping[str, Sequence[EventHint]]]
 """Scheduler name -> plugin -> the events that it registered."""
@@ -120,43 +120,61 @@ class Inquiry:
     def about(self, queued: QueuedPod) -> Requeue:
         """What the event means to one pod (isPodWorthRequeuing)."""
         rejection = Rejection.of(queued)
-        if not rejection.plugins:
+        plugins = rejection.plugins
+        if not plugins:
             return Requeue.AFTER_BACKOFF
         if self._interest.is_wildcard:
             return Requeue.AFTER_BACKOFF if self._is_meant(queued) else Requeue.NOT
         registrations = self._interest.registrations.get(rejection.profile)
         if registrations is None:
-            logger.error("no queueing hints for pod %s: unknown profile %r", queued.info.key, rejection.profile)
+            message = "No QueueingHintMap is registered for this profile"
+            log.error(message, profile=rejection.profile, pod=queued.info.key)
             return Requeue.AFTER_BACKOFF
-        plugins = rejection.plugins
         asked = [one for one in registrations if one.plugin in plugins]
         return self._strongest(asked, queued.info, rejection, Requeue.NOT)
 
-    def moves(self, cohort: Cohort) -> Iterator[tuple[QueuedPod, Requeue]]:
-        """The pods of a cohort that are worth another attempt, as `about` would say of each.
+    def moves(self, docket: Docket, among: TemplatePredicate | None = None) -> Iterator[tuple[QueuedPod, Requeue]]:
+        """The pods of a docket that are worth another attempt, as `about` would say of each.
 
         Gated pods are left alone by an event that the plugin which gates them did not register.
         """
-        rejection = cohort.rejection
+        rejection = docket.rejection
         if self._interest.is_wildcard:
-            yield from ((queued, Requeue.AFTER_BACKOFF) for queued in cohort.pods.values() if self._is_meant(queued))
+            for cohort in _chosen(docket.cohorts.values(), among):
+                yield from ((pod, Requeue.AFTER_BACKOFF) for pod in cohort.pods.values() if self._is_meant(pod))
             return
         if rejection.gating_plugin and rejection.gating_plugin not in self._interest.plugins:
             return
-        plugins = rejection.plugins
-        shared: list[Registration] = []
-        single: list[Registration] = []
-        for one in self._interest.registrations.get(rejection.profile, ()):
-            if one.plugin in plugins:
-                (shared if one.is_shared else single).append(one)
-        exemplar = next(iter(cohort.pods.values())).info
-        common = self._strongest(shared, exemplar, rejection, Requeue.NOT)
-        if not single or common is _best(rejection):
-            yield from ((queued, common) for queued in cohort.pods.values() if common)
-            return
-        for queued in cohort.pods.values():
-            if answer := self._strongest(single, queued.info, rejection, common):
-                yield queued, answer
+        registrations = self._interest.registrations.get(rejection.profile, ())
+        asked = [one for one in registrations if one.plugin in docket.plugins]
+        shared = [one for one in asked if one.is_shared]
+        single = [one for one in asked if not one.is_shared]
+        best = _best(rejection)
+        for cohort in _chosen(self._concerned(docket, asked), among):
+            exemplar = next(iter(cohort.pods.values())).info
+            common = self._strongest(shared, exemplar, rejection, Requeue.NOT)
+            if not single or common is best:
+                yield from ((queued, common) for queued in cohort.pods.values() if common)
+                continue
+            for queued in cohort.pods.values():
+                if answer := self._strongest(single, queued.info, rejection, common):
+                    yield queued, answer
+
+    def _concerned(self, docket: Docket, asked: Sequence[Registration]) -> Iterable[Cohort]:
+        """All cohorts but those of which the tags tell that no hint would say QUEUE."""
+        found: dict[PodTemplate, Cohort] = {}
+        for tags in [one.event_hint.tags for one in asked]:
+            wanted = None if tags is None else self._tags_of_event(tags)
+            if tags is None or wanted is None:
+                return docket.cohorts.values()
+            found |= docket.tagged(tags, wanted)
+        return found.values()
+
+    def _tags_of_event(self, tags: Tags) -> Collection[Hashable] | None:
+        try:
+            return tags.of_event(self._old, self._new)
+        except Exception:
+            return None
 
     def _is_meant(self, queued: QueuedPod) -> bool:
         """A wildcard event with a pod is for that pod alone."""
@@ -195,8 +213,8 @@ class Inquiry:
         try:
             answer = hint(info, self._old, self._new)
             result = answer.value
-        except Exception:
-            logger.exception("queueing hint of plugin %s failed for pod %s at event %s", plugin, info.key, label)
+        except Exception as error:
+            log.error("QueueingHintFn returns error", error, event=label, plugin=plugin, pod=info.key)
             answer, result = Hint.QUEUE, "Error"
         self._observer.hint_asked(plugin, label, result, self._clock.monotonic() - start)
         return answer
@@ -205,3 +223,7 @@ class Inquiry:
 def _best(rejection: Rejection) -> Requeue:
     """The strongest answer that can be had."""
     return Requeue.IMMEDIATELY if rejection.pending_plugins else Requeue.AFTER_BACKOFF
+
+
+def _chosen(cohorts: Iterable[Cohort], among: TemplatePredicate | None) -> Iterable[Cohort]:
+    return cohorts if among is None else [cohort for cohort in cohorts if among(cohort.template)]

@@ -14,12 +14,12 @@ Whatever leaves the unschedulable or gated pods goes through PreEnqueue again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from itertools import count
 from typing import Any, Final
 
 from kubesched.clock import Clock
-from kubesched.columns import PodInfo, PodTemplate
+from kubesched.columns import PodInfo
 from kubesched.framework import ClusterEvent, QueuedPod, QueueSortPlugin
 from kubesched.framework.events import (
     FORCE_ACTIVATE,
@@ -32,7 +32,7 @@ from kubesched.state.nominator import PodNominator
 from kubesched.state.queue.backoff import ORDERING_WINDOW
 from kubesched.state.queue.dump import describe
 from kubesched.state.queue.gate import EnqueueGate, PreEnqueuePerProfile
-from kubesched.state.queue.hints import HintsPerProfile, HintTable, Inquiry, Requeue
+from kubesched.state.queue.hints import HintsPerProfile, HintTable, Inquiry, Requeue, TemplatePredicate
 from kubesched.state.queue.in_flight import InFlight
 from kubesched.state.queue.observer import SILENT, QueueObserver, SubQueue
 from kubesched.state.queue.pod_events import pod_events
@@ -183,7 +183,7 @@ class SchedulingQueue:
         event: ClusterEvent,
         old: Any,
         new: Any,
-        predicate: Callable[[PodTemplate], bool] | None = None,
+        predicate: TemplatePredicate | None = None,
         *,
         except_uid: str = "",
     ) -> None:
@@ -194,20 +194,13 @@ class SchedulingQueue:
         interest = self._hints.interest(event)
         if not interest.is_anyones:
             return
-        waiting = self._waiting
-        if interest.is_wildcard:
-            cohorts = waiting.unschedulable.cohorts()
-        else:
-            cohorts = waiting.unschedulable.rejected_by(interest.rejectors)
-        if predicate is not None:
-            cohorts = [cohort for cohort in cohorts if predicate(cohort.rejection.template)]
-        if cohorts:
+        waiting, parked = self._waiting, self._waiting.unschedulable
+        dockets = parked.dockets() if interest.is_wildcard else parked.rejected_by(interest.rejectors)
+        if dockets:
             inquiry = Inquiry(interest, old, new, self._clock, self._observer)
-            moves = [move for cohort in cohorts for move in inquiry.moves(cohort)]
-            for queued, requeue in moves:
+            for queued, requeue in [move for docket in dockets for move in inquiry.moves(docket, predicate)]:
                 if queued.uid != except_uid:
-                    waiting.unschedulable.remove(queued.uid)
-                    waiting.requeue(queued, requeue, interest.label)
+                    waiting.wake(queued, requeue, interest.label)
         self._in_flight.record(event, old, new)
 
     def activate(self, pods: Iterable[PodInfo]) -> None:
@@ -229,10 +222,9 @@ class SchedulingQueue:
         parked = self._waiting.unschedulable
         overdue = [queued for queued in parked if now - max(queued.timestamp, queued.flushed_at) > patience]
         for queued in overdue:
-            parked.remove(queued.uid)
             queued.was_flushed = True
             queued.flushed_at = now
-            self._waiting.requeue(queued, Requeue.AFTER_BACKOFF, UNSCHEDULABLE_TIMEOUT.label)
+            self._waiting.wake(queued, Requeue.AFTER_BACKOFF, UNSCHEDULABLE_TIMEOUT.label)
         if overdue:
             self._in_flight.record(UNSCHEDULABLE_TIMEOUT, None, None)
 

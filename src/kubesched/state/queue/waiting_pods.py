@@ -85,6 +85,13 @@ class WaitingPods:
         if not (requeue and self.enqueue(queued, requeue, label)):
             self.park(queued, label)
 
+    def wake(self, queued: QueuedPod, requeue: Requeue, label: str) -> None:
+        """Take a parked pod to the backoff or the active queue; if the gate is closed to it, it stays."""
+        if self.enqueue(queued, requeue, label):
+            self.unschedulable.remove(queued.uid)
+        else:
+            self.park(queued, label)
+
     def enqueue(self, queued: QueuedPod, requeue: Requeue, label: str) -> bool:
         """Into the backoff or the active queue; False if the gate is closed to the pod."""
         must_wait = requeue is Requeue.AFTER_BACKOFF and self.backoff.is_backing_off(queued)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from kubesched.columns import Cluster
-from kubesched.framework import QueuedPod
+from collections.abc import Collection, Hashable
+
+from kubesched.columns import Cluster, PodTemplate
+from kubesched.framework import QueuedPod, Tags
 from kubesched.state.queue.unschedulable import UnschedulablePods
 from kubesched.testing.builders import make_pod
 
@@ -17,8 +19,39 @@ def rejected(name: str, *by: str, labels: dict[str, str] | None = None, gated_by
 
 
 def members(pods: UnschedulablePods, *plugins: str) -> list[list[str]]:
-    cohorts = pods.rejected_by((PROFILE, plugin) for plugin in plugins)
-    return [list(cohort.pods) for cohort in cohorts]
+    dockets = pods.rejected_by((PROFILE, plugin) for plugin in plugins)
+    return [list(cohort.pods) for docket in dockets for cohort in docket.cohorts.values()]
+
+
+def by_label(template: PodTemplate) -> Collection[Hashable] | None:
+    if "broken" in template.labels:
+        raise ValueError("no tags to be had")
+    return template.labels.values() or None
+
+
+TAGS = Tags(by_label, lambda old, new: None)
+
+
+def test_tagged_cohorts_are_found_by_their_tags() -> None:
+    """Those without tags of their own, and those whose tags cannot be told, are always found."""
+    pods = UnschedulablePods()
+    pods.add(rejected("any", "Fit"))
+    pods.add(rejected("x", "Fit", labels={"l": "x"}))
+    (docket,) = pods.dockets()
+
+    def found(*wanted: str) -> list[str]:
+        return [uid for cohort in docket.tagged(TAGS, wanted).values() for uid in cohort.pods]
+
+    assert found() == ["any"]
+    pods.add(rejected("xy", "Fit", labels={"l": "x", "m": "y"}))
+    pods.add(rejected("broken", "Fit", labels={"broken": "x"}))
+    assert found("x", "y") == ["any", "broken", "x", "xy"]
+    assert found("y") == ["any", "broken", "xy"]
+    pods.remove("any")
+    pods.remove("x")
+    assert found("x") == ["broken", "xy"]
+    pods.remove("xy")
+    assert found("x", "y") == ["broken"]
 
 
 def test_pods_alike_form_a_cohort() -> None:
@@ -32,10 +65,10 @@ def test_pods_alike_form_a_cohort() -> None:
         rejected("e", "Fit", gated_by="Fit"),
     ):
         pods.add(pod)
-    assert members(pods, "Fit") == [["a", "b"], ["c"], ["d"], ["e"]]
+    assert members(pods, "Fit") == [["a", "b"], ["d"], ["c"], ["e"]]
     assert members(pods, "Ports") == [["c"]]
-    assert members(pods, "Fit", "Ports", "Else") == [["a", "b"], ["c"], ["d"], ["e"]]
-    assert (len(pods), pods.gated_count, len(pods.cohorts())) == (5, 1, 4)
+    assert members(pods, "Fit", "Ports", "Else") == [["a", "b"], ["d"], ["c"], ["e"]]
+    assert (len(pods), pods.gated_count, len(pods.dockets())) == (5, 1, 3)
 
 
 def test_a_pod_that_changed_is_filed_anew() -> None:
@@ -60,5 +93,5 @@ def test_nothing_is_left_of_pods_that_left() -> None:
     assert removed is not None
     assert pods.remove("a") is None
     assert pods.get("a") is None
-    assert (len(pods), pods.gated_count, pods.cohorts(), members(pods, "Fit", "Ports")) == (0, 0, [], [])
+    assert (len(pods), pods.gated_count, pods.dockets(), members(pods, "Fit", "Ports")) == (0, 0, [], [])
     assert list(pods) == []

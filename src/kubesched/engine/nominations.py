@@ -1,0 +1,120 @@
+"""The claims of nominated pods in columns: which of them a pod must yield to is one comparison of arrays."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from kubesched.columns import ABSENT, Booleans, Cluster, Ids, JournalReader, NodeView, PodInfo, PodTemplate, WhatIf
+from kubesched.columns.types import grown
+from kubesched.engine.tracker import RowArray
+from kubesched.framework import Claim, Nominator
+
+_FIRST_CAPACITY: Final = 64
+
+
+class Nominations:
+    """What the nominator knows, one entry per claim, without gaps. Keeping it up costs as much as there are changes."""
+
+    def __init__(self, nominator: Nominator, cluster: Cluster) -> None:
+        self._nominator = nominator
+        self._cluster = cluster
+        self._changes = JournalReader(nominator.changes)
+        self._nodes_position = -1
+        self._claims: list[Claim] = []
+        self._entry_of: dict[str, int] = {}  # by the pod's uid
+        self._row: RowArray = np.zeros(_FIRST_CAPACITY, dtype=np.intp)  # of the node; ABSENT if there is none
+        self._priority: Ids = np.zeros(_FIRST_CAPACITY, dtype=np.int32)
+        self._template_id: Ids = np.zeros(_FIRST_CAPACITY, dtype=np.int32)
+        self._terminating: Booleans = np.zeros(_FIRST_CAPACITY, dtype=np.bool_)
+        self._templates: list[PodTemplate] = []
+        self._id_of: dict[PodTemplate, int] = {}
+
+    def rows(self, pod: PodInfo) -> RowArray:
+        """The rows of the nodes with pods that this pod must yield to, in ascending order."""
+        entries = self._before(pod)
+        return np.unique(self._row[entries])
+
+    def upon(self, pod: PodInfo, nodes: NodeView) -> WhatIf | None:
+        """The nominated pods that a pod must yield to, as additions to the rows of a view; None if there are none.
+
+        Those are pods of equal or higher priority (addGENominatedPods).
+        """
+        entries = self._before(pod)
+        if not len(entries):
+            return None
+        positions = nodes.positions_of(self._row[entries])
+        entries = entries[positions != ABSENT]
+        if not len(entries):
+            return None
+        claims = self._claims
+        return WhatIf.added_in_columns(
+            self._templates,
+            positions=positions[positions != ABSENT],
+            template_ids=self._template_id[entries],
+            terminating=self._terminating[entries],
+            pod=lambda k: claims[entries[k]].pod,
+        )
+
+    def _before(self, pod: PodInfo) -> RowArray:
+        """The entries of the claims that go before a pod's own."""
+        self._refresh()
+        count = len(self._claims)
+        goes_before = (self._priority[:count] >= pod.priority) & (self._row[:count] != ABSENT)
+        if (own := self._entry_of.get(pod.uid)) is not None:
+            goes_before[own] = False
+        return np.flatnonzero(goes_before)
+
+    def _refresh(self) -> None:
+        changed = self._changes.news()
+        claims = self._nominator.claims
+        if changed is None or len(self._templates) > 2 * len(claims) + _FIRST_CAPACITY:
+            self._claims, self._entry_of, self._templates, self._id_of = [], {}, [], {}
+            changed = list(claims)
+        for uid in dict.fromkeys(changed):
+            self._remove(uid)
+            if (claim := claims.get(uid)) is not None:
+                self._add(uid, claim)
+        table = self._cluster.nodes
+        if self._nodes_position != table.node_changes.position:
+            # Rows are used again after their nodes are gone.
+            self._nodes_position = table.node_changes.position
+            self._row[: len(self._claims)] = [table.row_of.get(claim.node_name, ABSENT) for claim in self._claims]
+
+    def _add(self, uid: str, claim: Claim) -> None:
+        entry = self._entry_of[uid] = len(self._claims)
+        if entry == len(self._row):
+            self._grow(2 * entry)
+        pod = claim.pod
+        self._claims.append(claim)
+        self._row[entry] = self._cluster.nodes.row_of.get(claim.node_name, ABSENT)
+        self._priority[entry] = pod.priority
+        self._template_id[entry] = self._template_id_of(pod.template)
+        self._terminating[entry] = pod.pod.is_terminating
+
+    def _remove(self, uid: str) -> None:
+        """The last entry takes the place of the removed one."""
+        entry = self._entry_of.pop(uid, None)
+        if entry is None:
+            return
+        last = self._claims.pop()
+        if entry == len(self._claims):
+            return
+        self._claims[entry] = last
+        self._entry_of[last.pod.uid] = entry
+        for column in (self._row, self._priority, self._template_id, self._terminating):
+            column[entry] = column[len(self._claims)]
+
+    def _template_id_of(self, template: PodTemplate) -> int:
+        known = self._id_of.get(template)
+        if known is None:
+            known = self._id_of[template] = len(self._templates)
+            self._templates.append(template)
+        return known
+
+    def _grow(self, capacity: int) -> None:
+        self._row = grown(self._row, capacity, ABSENT)
+        self._priority = grown(self._priority, capacity, 0)
+        self._template_id = grown(self._template_id, capacity, 0)
+        self._terminating = grown(self._terminating, capacity, False)
