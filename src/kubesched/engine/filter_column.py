@@ -18,19 +18,31 @@ class FilterColumn:
     Once the plugin's basis has changed, the column is stale until the plugin was asked about all rows again.
     """
 
-    __slots__ = ("bits", "is_stale", "plugin", "reach", "reasons")
+    __slots__ = ("_is_shared", "bits", "is_stale", "may_reject", "plugin", "reach", "reasons")
 
     def __init__(self, plugin: FilterPlugin, reach: Reach, capacity: int) -> None:
         self.plugin = plugin
         self.reach = reach
         self.bits: Integers = np.zeros(capacity, dtype=np.int64)
         self.reasons: tuple[Reason, ...] = ()
+        self.may_reject = False
+        """False: all rows fit."""
         self.is_stale = False
+        self._is_shared = False
 
     def copy(self) -> FilterColumn:
+        """Answers that placed pods do not change are shared, until one of the two columns is written to."""
         copy = FilterColumn(self.plugin, self.reach, 0)
-        copy.bits, copy.reasons = self.bits.copy(), self.reasons
+        copy.reasons, copy.may_reject = self.reasons, self.may_reject
+        self._is_shared = copy._is_shared = self.reach is Reach.NODE
+        copy.bits = self.bits if self._is_shared else self.bits.copy()
         return copy
+
+    def _write(self, rows: Rows, bits: Integers) -> None:
+        if self._is_shared:
+            self.bits, self._is_shared = self.bits.copy(), False
+        self.bits[rows] = bits
+        self.may_reject = self.may_reject or bool(bits.any())
 
     def fits(self, rows: Rows) -> Booleans:
         fitting: Booleans = self.bits[rows] == 0
@@ -42,7 +54,8 @@ class FilterColumn:
             return None
         self.is_stale = False
         changed = np.flatnonzero(self.bits[: len(verdict.bits)] != verdict.bits)
-        self.bits[changed] = verdict.bits[changed]
+        if len(changed):
+            self._write(changed, verdict.bits[changed])
         return changed
 
     def merge(self, rows: Rows, verdict: Verdict) -> bool:
@@ -50,7 +63,7 @@ class FilterColumn:
         if isinstance(rows, slice):
             self.reasons = verdict.reasons
         if verdict.reasons == self.reasons and not verdict.special:
-            self.bits[rows] = verdict.bits
+            self._write(rows, verdict.bits)
             return True
         known = {reason: position for position, reason in enumerate(self.reasons)}
         for reason in (*verdict.reasons, *_special_reasons(verdict)):
@@ -63,7 +76,7 @@ class FilterColumn:
         for node, status in verdict.special.items():
             for reason in _reasons_of(status):
                 translated[node] |= 1 << known[reason]
-        self.bits[rows] = translated
+        self._write(rows, translated)
         self.reasons = tuple(known)
         return True
 

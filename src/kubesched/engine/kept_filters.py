@@ -240,11 +240,13 @@ class KeptFilters:
         self.by_sums = [column for column in self.columns.values() if column.reach is Reach.SUMS]
         self.has_row_columns = any(column.reach is Reach.ROW for column in self.columns.values())
         self._fits_but_for_sums = self._cluster.nodes.exists.copy()
-        for column in self.columns.values():
+        rejecting = [column for column in self.columns.values() if column.may_reject]
+        for column in rejecting:
             if column.reach is not Reach.SUMS:
                 self._fits_but_for_sums &= column.bits == 0
         self.fits = self._fits_but_for_sums.copy()
-        for column in self.by_sums:
-            self.fits &= column.bits == 0
+        for column in rejecting:
+            if column.reach is Reach.SUMS:
+                self.fits &= column.bits == 0
         self.feasible = int(np.count_nonzero(self.fits))
         self._fits_are_old = False

@@ -48,7 +48,7 @@ class KeptScores:
         self.columns: dict[str, ScoreColumn] = {}
         """Kept raw scores by plugin; `Kept` brings them up to date where rows have changed."""
         self._points: Integers | None = None
-        self._points_but_for_sums: Integers = np.zeros(0, dtype=np.int64)
+        self._but_for_sums: Integers | int = 0  # an array only where not all rows have the same
         self._maxima: BlockMaxima | None = None
         self._was_ranked = False  # since the points and `fits` were made
         self._others: list[ScoreColumn] = []
@@ -96,14 +96,16 @@ class KeptScores:
             return
         for row in rows:
             fitting = bool(fits[row])
-            points = self._offset + sum([column.points_at(row, fitting) for column in self._others])
-            self._points_but_for_sums[row] = points
+            if isinstance(self._but_for_sums, np.ndarray):
+                others = sum([column.points_at(row, fitting) for column in self._others])
+                self._but_for_sums[row] = self._offset + others
             self.settle(row, sum([column.points_at(row, fitting) for column in self.by_sums]), fits=fitting)
 
     def settle(self, row: int, points: int, *, fits: bool) -> None:
         """A row's points, given those of the plugins that see sums only."""
         if self._points is not None:
-            total = self._points[row] = points + int(self._points_but_for_sums[row])
+            rest = self._but_for_sums
+            total = self._points[row] = points + (rest if isinstance(rest, int) else int(rest[row]))
             if self._maxima is not None:
                 self._maxima.set(row, total if fits else INFEASIBLE)
 
@@ -177,12 +179,15 @@ class KeptScores:
             self._constants = [column for column in of_rows if column.constant is not None]
             self._others = [column for column in of_rows if column.constant is None and not column.normalizes]
             self._offset = self._constant_points(state, pod)
-            self._points_but_for_sums = np.full(self._cluster.nodes.capacity, self._offset, dtype=np.int64)
+            self._but_for_sums = self._offset
             for column in self._others:
-                self._points_but_for_sums += column.weighted(fits)
-            self._points = self._points_but_for_sums.copy()
+                self._but_for_sums = column.weighted(fits) + self._but_for_sums
+            points: Integers | int = self._but_for_sums
             for column in self.by_sums:
-                self._points += column.weighted(fits)
+                points = column.weighted(fits) + points
+            self._points = np.full(self._cluster.nodes.capacity, points) if isinstance(points, int) else points
+            if self._points is self._but_for_sums:
+                self._points = self._points.copy()
         return self._points
 
     def ask(self, plugin: ScorePlugin, state: CycleState, pod: PodInfo, nodes: NodeView) -> Integers:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kubesched.columns import Booleans, Integers, NodeView
+from kubesched.columns import Booleans, Integers, NodeView, Rows
 from kubesched.engine.lineup import ask_normalize
 from kubesched.errors import PluginError
 from kubesched.framework import MAX_SCORE, CycleState, PodInfo, Reach, ScorePlugin
@@ -16,7 +16,17 @@ class ScoreColumn:
     Once the plugin's basis has changed, the column is stale until the plugin was asked about all rows again.
     """
 
-    __slots__ = ("_constant_points", "constant", "is_stale", "normalizes", "plugin", "raw", "reach", "weight")
+    __slots__ = (
+        "_constant_points",
+        "_is_shared",
+        "constant",
+        "is_stale",
+        "normalizes",
+        "plugin",
+        "raw",
+        "reach",
+        "weight",
+    )
 
     def __init__(self, plugin: ScorePlugin, weight: int, reach: Reach, capacity: int) -> None:
         self.plugin = plugin
@@ -28,11 +38,20 @@ class ScoreColumn:
         self.constant: int | None = None
         self._constant_points: int | None = None
         self.is_stale = False
+        self._is_shared = False
 
     def copy(self) -> ScoreColumn:
+        """Scores that placed pods do not change are shared, until one of the two columns is written to."""
         copy = ScoreColumn(self.plugin, self.weight, self.reach, 0)
-        copy.raw, copy.constant, copy._constant_points = self.raw.copy(), self.constant, self._constant_points
+        copy.constant, copy._constant_points = self.constant, self._constant_points
+        self._is_shared = copy._is_shared = self.reach is Reach.NODE
+        copy.raw = self.raw if self._is_shared else self.raw.copy()
         return copy
+
+    def _write(self, rows: Rows, scores: Integers) -> None:
+        if self._is_shared:
+            self.raw, self._is_shared = self.raw.copy(), False
+        self.raw[rows] = scores
 
     @property
     def is_local(self) -> bool:
@@ -41,7 +60,7 @@ class ScoreColumn:
 
     def fill(self, scores: Integers) -> None:
         """The scores of all rows."""
-        self.raw[: len(scores)] = scores
+        self._write(slice(0, len(scores)), scores)
         first = int(scores[0]) if len(scores) else 0
         self.constant = first if (scores == first).all() else None
         self._constant_points = None
@@ -56,7 +75,7 @@ class ScoreColumn:
 
     def merge(self, nodes: NodeView, scores: Integers) -> None:
         """The scores of some rows."""
-        self.raw[nodes.rows] = scores
+        self._write(nodes.rows, scores)
         if self.constant is not None and not (scores == self.constant).all():
             self.constant = None
 
