@@ -202,8 +202,11 @@ class Evaluator:
         """
         if not self._nominator.claims:
             return
-        nodes = self._cluster.view(fit.considered(self._nominations.rows(fit.pod)))
-        nominated = self._nominations.upon(fit.pod, nodes)
+        claimed = self._nominations.everywhere(fit.pod)
+        rows, nominated = fit.considered(claimed.rows), claimed.pods
+        nodes = self._cluster.view(rows)
+        if len(rows) < len(claimed.rows):
+            nominated = self._nominations.upon(fit.pod, nodes)
         if nominated is None:
             return
         supposed = nodes.supposing(nominated)
@@ -213,7 +216,7 @@ class Evaluator:
                 verdict = ask_filter(plugin, fit.state, fit.pod, supposed)
                 rejected = np.flatnonzero(open_nodes & ~verdict.fitting)
                 if len(rejected):
-                    fit.apply_foremost(PluginVerdict(plugin.name, nodes.row_ids()[rejected], verdict.at(rejected)))
+                    fit.apply_foremost(PluginVerdict(plugin.name, rows[rejected], verdict.at(rejected)))
                     open_nodes[rejected] = False
 
     def _nominated(self, pod: PodInfo, nodes: NodeView) -> WhatIf | None:

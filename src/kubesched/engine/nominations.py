@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -12,6 +12,13 @@ from kubesched.engine.tracker import RowArray
 from kubesched.framework import Claim, Nominator
 
 _FIRST_CAPACITY: Final = 64
+
+
+class Claimed(NamedTuple):
+    """Rows in ascending order, and the pods with claims there as additions to these rows; None if there are none."""
+
+    rows: RowArray
+    pods: WhatIf | None
 
 
 class Nominations:
@@ -30,17 +37,30 @@ class Nominations:
         self._terminating: Booleans = np.zeros(_FIRST_CAPACITY, dtype=np.bool_)
         self._templates: list[PodTemplate] = []
         self._id_of: dict[PodTemplate, int] = {}
+        self._known: dict[int, Claimed] = {}  # by the priority of the pod that asks
 
-    def rows(self, pod: PodInfo) -> RowArray:
-        """The rows of the nodes with pods that this pod must yield to, in ascending order."""
-        entries = self._before(pod)
-        return np.unique(self._row[entries])
+    def everywhere(self, pod: PodInfo) -> Claimed:
+        """All that a pod must yield to. Kept until something changes, but for pods that have a claim themselves."""
+        self._refresh()
+        if pod.uid in self._entry_of:
+            return self._claimed(pod)
+        known = self._known.get(pod.priority)
+        if known is None:
+            known = self._known[pod.priority] = self._claimed(pod)
+        return known
+
+    def _claimed(self, pod: PodInfo) -> Claimed:
+        has_claim = np.zeros(self._cluster.nodes.capacity, dtype=np.bool_)
+        has_claim[self._row[self._before(pod)]] = True
+        rows = np.flatnonzero(has_claim)
+        return Claimed(rows, self.upon(pod, self._cluster.view(rows)))
 
     def upon(self, pod: PodInfo, nodes: NodeView) -> WhatIf | None:
         """The nominated pods that a pod must yield to, as additions to the rows of a view; None if there are none.
 
         Those are pods of equal or higher priority (addGENominatedPods).
         """
+        self._refresh()
         entries = self._before(pod)
         if not len(entries):
             return None
@@ -59,7 +79,6 @@ class Nominations:
 
     def _before(self, pod: PodInfo) -> RowArray:
         """The entries of the claims that go before a pod's own."""
-        self._refresh()
         count = len(self._claims)
         goes_before = (self._priority[:count] >= pod.priority) & (self._row[:count] != ABSENT)
         if (own := self._entry_of.get(pod.uid)) is not None:
@@ -72,6 +91,8 @@ class Nominations:
         if changed is None or len(self._templates) > 2 * len(claims) + _FIRST_CAPACITY:
             self._claims, self._entry_of, self._templates, self._id_of = [], {}, [], {}
             changed = list(claims)
+        if changed:
+            self._known.clear()
         for uid in dict.fromkeys(changed):
             self._remove(uid)
             if (claim := claims.get(uid)) is not None:
@@ -80,6 +101,7 @@ class Nominations:
         if self._nodes_position != table.node_changes.position:
             # Rows are used again after their nodes are gone.
             self._nodes_position = table.node_changes.position
+            self._known.clear()
             self._row[: len(self._claims)] = [table.row_of.get(claim.node_name, ABSENT) for claim in self._claims]
 
     def _add(self, uid: str, claim: Claim) -> None:

@@ -28,7 +28,7 @@ def test_every_claim_is_seen_at_once() -> None:
     nominations, pod = Nominations(nominator, cluster), claim(cluster, "p", "")
     for k in range(300):
         nominator.add(claim(cluster, f"c{k}", "n0"), None)
-        assert nominations.rows(pod).tolist() == [0]
+        assert nominations.everywhere(pod).rows.tolist() == [0]
         what_if = nominations.upon(pod, cluster.view())
         assert what_if is not None
         assert len(what_if.positions) == k + 1
@@ -87,6 +87,8 @@ def test_agrees_with_a_look_at_every_claim(steps: list[tuple[object, ...]]) -> N
                             for other in nominator.on_node(view.name(position))
                             if other.priority >= priority and other.uid != pod.uid
                         }
-                asked = nominations.upon(pod, everywhere)
-                rows = set() if asked is None else set(asked.positions.tolist())
-                assert set(nominations.rows(pod).tolist()) == rows
+                asked, claimed = nominations.upon(pod, everywhere), nominations.everywhere(pod)
+                rows = [] if asked is None else sorted(set(asked.positions.tolist()))
+                assert claimed.rows.tolist() == rows
+                for position, row in enumerate(rows):
+                    assert names_at(claimed.pods, position) == names_at(asked, row)
