@@ -84,12 +84,11 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin):
         for volume in wanted.volumes:
             by_driver[volume.driver].append(volume)
         reasons = self._missing_drivers(by_driver, nodes) if self._wants_driver else []
-        supposed = self._attached.supposed(nodes)
+        limited = {driver: limits for driver in by_driver if (limits := self._csi_nodes.limits(driver)) is not None}
+        supposed = self._attached.supposed(nodes) if limited else {}
         exceeded = np.zeros(len(nodes), dtype=np.bool_)
-        for driver, volumes in by_driver.items():
-            limits = self._csi_nodes.limits(driver)
-            if limits is not None:
-                exceeded |= self._exceeds(limits[nodes.rows], driver, volumes, nodes, supposed)
+        for driver, limits in limited.items():
+            exceeded |= self._exceeds(limits[nodes.rows], driver, by_driver[driver], nodes, supposed)
         if not reasons:
             return Verdict.rejects(nodes, where=exceeded, reason=LIMIT_EXCEEDED)
         return Verdict.first_of(nodes, *reasons, (exceeded, LIMIT_EXCEEDED))
