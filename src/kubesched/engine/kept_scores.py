@@ -10,7 +10,7 @@ from kubesched.columns import Booleans, Cluster, Integers, NodeView, PodInfo, Po
 from kubesched.engine.inherited import Inherit
 from kubesched.engine.lineup import Lineup, ask_pre_score, ask_score
 from kubesched.engine.score_column import ScoreColumn, normalized
-from kubesched.engine.selection import INFEASIBLE, BlockMaxima
+from kubesched.engine.selection import INFEASIBLE, RowTotals
 from kubesched.engine.tracker import RowArray, as_rows
 from kubesched.framework import CycleState, Reach, ScorePlugin
 from kubesched.framework.stopwatch import timed_point
@@ -25,7 +25,7 @@ class Scores:
     totals: Integers
 
 
-Ranked = BlockMaxima | tuple[RowArray, Integers]
+Ranked = RowTotals | tuple[RowArray, Integers]
 """The totals of all rows, or some rows and theirs."""
 
 
@@ -49,7 +49,7 @@ class KeptScores:
         """Kept raw scores by plugin; `Kept` brings them up to date where rows have changed."""
         self._points: Integers | None = None
         self._but_for_sums: Integers | int = 0  # an array only where not all rows have the same
-        self._maxima: BlockMaxima | None = None
+        self._totals: RowTotals | None = None
         self._was_ranked = False  # since the points and `fits` were made
         self._others: list[ScoreColumn] = []
         self._constants: list[ScoreColumn] = []
@@ -84,7 +84,7 @@ class KeptScores:
 
     def fits_made_anew(self) -> None:
         """Which rows are feasible has changed beyond the rows that `rows_changed` names."""
-        self._maxima = None
+        self._totals = None
         self._was_ranked = False
 
     def rows_changed(self, rows: list[int], fits: Booleans) -> None:
@@ -106,8 +106,8 @@ class KeptScores:
         if self._points is not None:
             rest = self._but_for_sums
             total = self._points[row] = points + (rest if isinstance(rest, int) else int(rest[row]))
-            if self._maxima is not None:
-                self._maxima.set(row, total if fits else INFEASIBLE)
+            if self._totals is not None:
+                self._totals.set(row, total if fits else INFEASIBLE)
 
     def ranked(
         self, state: CycleState, pod: PodInfo, fits: Booleans, rows: RowArray | None, inherit: Inherit[ScoreColumn]
@@ -118,17 +118,17 @@ class KeptScores:
         is seen once only, and for many the feasible rows are others every time.
         """
         is_whole = rows is None
-        if is_whole and self._maxima is not None and self._all_lasting and not self._are_stale:
-            return self._maxima
+        if is_whole and self._totals is not None and self._all_lasting and not self._are_stale:
+            return self._totals
         rows = np.flatnonzero(fits) if rows is None else rows
         nodes = self._view(rows)
         self._complete(state, pod, nodes, inherit)
         points = self._local_points(state, pod, fits)
         others = self._not_local(state)
         if is_whole and not others and self._was_ranked:
-            if self._maxima is None:
-                self._maxima = BlockMaxima(np.where(fits, points, INFEASIBLE))
-            return self._maxima
+            if self._totals is None:
+                self._totals = RowTotals(np.where(fits, points, INFEASIBLE))
+            return self._totals
         self._was_ranked = True
         totals: Integers = points[nodes.rows]
         for plugin, weight, column in others:
@@ -275,5 +275,5 @@ class KeptScores:
         self._drop_points()
 
     def _drop_points(self) -> None:
-        self._points = self._maxima = None
+        self._points = self._totals = None
         self._was_ranked = False

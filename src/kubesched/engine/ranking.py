@@ -8,7 +8,7 @@ import numpy as np
 
 from kubesched.columns import Cluster, Integers
 from kubesched.engine.kept_scores import Ranked
-from kubesched.engine.selection import BlockMaxima, best_of
+from kubesched.engine.selection import RowTotals, best_of
 from kubesched.engine.tracker import RowArray
 
 
@@ -22,7 +22,7 @@ class Ranking:
 
     def best(self) -> str:
         """The name of one of the best nodes, each with the same probability."""
-        if isinstance(self._ranked, BlockMaxima):
+        if isinstance(self._ranked, RowTotals):
             row = self._ranked.best(self._random)
         else:
             rows, totals = self._ranked
@@ -37,7 +37,7 @@ class Ranking:
 
     def totals(self) -> tuple[RowArray, Integers]:
         """The feasible rows and their totals."""
-        if isinstance(self._ranked, BlockMaxima):
-            rows = np.flatnonzero(self._ranked.totals >= 0)
-            return rows, self._ranked.totals[rows]
+        if isinstance(self._ranked, RowTotals):
+            rows = np.flatnonzero(self._ranked.by_row >= 0)
+            return rows, self._ranked.by_row[rows]
         return self._ranked

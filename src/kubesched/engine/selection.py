@@ -1,10 +1,10 @@
-"""Picking one of the best nodes, at a cost that hardly grows with the number of nodes."""
+"""Picking one of the best nodes, at a cost that does not grow with the number of nodes."""
 
 from __future__ import annotations
 
 from array import array
 from random import Random
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -13,100 +13,100 @@ from kubesched.columns import Integers
 INFEASIBLE: Final = -1
 """The total of a row that does not take the pod: below every real total."""
 
+_MOST_COUNTED_BY_INDEX: Final = 1 << 20
 
-class BlockMaxima:
-    """The totals of all rows; per block of rows, the highest one and how many rows have it.
 
-    Blocks are about as long as there are blocks, so that both the search for a block and the search in it are short.
-    Mostly neither is needed: the best rows of all are listed, and one is drawn from the list until none is left in it.
+class _Level(NamedTuple):
+    """The rows that have one and the same total."""
+
+    rows: array[int]
+    """Each of them once, and the `fallen` ones."""
+    fallen: set[int]
+    """Rows that have another total by now: they leave the list when they are drawn."""
+
+
+class RowTotals:
+    """The totals of all rows, how many rows have which total, and lists of the rows that have the highest ones.
+
+    A list is made when its total is the highest for the first time; from then on it follows the changes.
     """
 
-    __slots__ = ("_best", "_fallen", "_highest", "_maxima", "_shift", "_ties", "_totals")
+    __slots__ = ("_by_row", "_counts", "_highest", "_listed")
 
-    def __init__(self, totals: Integers) -> None:
-        self._totals = totals
-        self._shift = max(6, (len(totals).bit_length() + 1) // 2)
-        size = 1 << self._shift
-        padded = np.pad(totals, (0, -len(totals) % size), constant_values=INFEASIBLE) if len(totals) % size else totals
-        blocks = padded.reshape(-1, size)
-        maxima = blocks.max(axis=1, initial=INFEASIBLE)
-        self._maxima: list[int] = maxima.tolist()
-        self._ties: list[int] = np.count_nonzero(blocks == maxima[:, np.newaxis], axis=1).tolist()
-        self._highest = INFEASIBLE
-        self._best = array("q")
-        """Every row that has the highest total of all, once, and the `_fallen` ones; empty: not listed yet."""
-        self._fallen: set[int] = set()
-        """Rows in `_best` whose total is lower by now: they leave it when they are drawn."""
+    def __init__(self, by_row: Integers) -> None:
+        self._by_row = by_row
+        self._counts = _counted(by_row)
+        self._highest = max(self._counts, default=INFEASIBLE)
+        self._listed: dict[int, _Level] = {}
 
     @property
-    def totals(self) -> Integers:
-        """By row. Change them with `set` only."""
-        return self._totals
+    def by_row(self) -> Integers:
+        """Change them with `set` only."""
+        return self._by_row
 
     def set(self, row: int, total: int) -> None:
-        """A row's total has changed; its block is counted again only if that cannot be avoided."""
-        before = int(self._totals[row])
-        if before == total:
-            return
-        self._totals[row] = total
-        block = row >> self._shift
-        highest = self._maxima[block]
-        if total > highest:
-            self._maxima[block], self._ties[block] = total, 1
-        elif total == highest:
-            self._ties[block] += 1
-        elif before == highest:
-            self._ties[block] -= 1
-            if not self._ties[block]:
-                self._count(block)
-        if self._best:
-            self._relist(row, before, total)
+        """A row's total has changed."""
+        before = int(self._by_row[row])
+        if before != total:
+            self._by_row[row] = total
+            self._join(row, total)
+            self._leave(row, before)
 
     def best(self, random: Random) -> int:
         """A row with the highest total, each with the same probability; -1 if every row is infeasible."""
-        best, fallen = self._best, self._fallen
-        while best or self._list_best():
-            position = random.randrange(len(best))
-            row = best[position]
+        highest = self._highest
+        if highest == INFEASIBLE:
+            return -1
+        rows, fallen = self._listed.get(highest) or self._list(highest)
+        while True:
+            position = random.randrange(len(rows))
+            row = rows[position]
             if row not in fallen:
                 return row
             fallen.discard(row)
-            best[position] = best[-1]
-            best.pop()
-        return -1
+            rows[position] = rows[-1]
+            rows.pop()
 
-    def _relist(self, row: int, before: int, total: int) -> None:
-        if total > self._highest:
-            self._highest = total
-            self._fallen.clear()
-            self._best[:] = array("q", (row,))
-        elif total == self._highest:
-            if row in self._fallen:
-                self._fallen.discard(row)
+    def _join(self, row: int, total: int) -> None:
+        others = self._counts.get(total, 0)
+        self._counts[total] = others + 1
+        if not others:
+            self._listed[total] = _Level(array("q", (row,)), set())
+            self._highest = max(self._highest, total)
+        elif (level := self._listed.get(total)) is not None:
+            if row in level.fallen:
+                level.fallen.discard(row)
             else:
-                self._best.append(row)
-        elif before == self._highest:
-            self._fallen.add(row)
+                level.rows.append(row)
 
-    def _list_best(self) -> bool:
-        """False if every row is infeasible."""
-        self._highest = highest = max(self._maxima, default=INFEASIBLE)
-        if highest <= INFEASIBLE:
-            return False
-        block = -1
-        for _ in range(self._maxima.count(highest)):
-            block = self._maxima.index(highest, block + 1)
-            start = block << self._shift
-            part = self._totals[start : start + (1 << self._shift)]
-            self._best.frombytes(((part == highest).nonzero()[0] + start).tobytes())
-        return True
+    def _leave(self, row: int, total: int) -> None:
+        others = self._counts[total] - 1
+        if others:
+            self._counts[total] = others
+            if (level := self._listed.get(total)) is not None:
+                level.fallen.add(row)
+                if len(level.fallen) > others:
+                    del self._listed[total]  # drawing would be in vain too often: it is listed anew if need be
+        else:
+            del self._counts[total]
+            self._listed.pop(total, None)
+            if total == self._highest:
+                self._highest = max(self._counts)
 
-    def _count(self, block: int) -> None:
-        start = block << self._shift
-        part = self._totals[start : start + (1 << self._shift)]
-        highest = int(part.max())
-        self._maxima[block] = highest
-        self._ties[block] = int(np.count_nonzero(part == highest))
+    def _list(self, total: int) -> _Level:
+        rows = np.flatnonzero(self._by_row == total)
+        level = self._listed[total] = _Level(array("q", rows.tobytes()), set())
+        return level
+
+
+def _counted(totals: Integers) -> dict[int, int]:
+    """How many rows have which total."""
+    if len(totals) and totals.max() < _MOST_COUNTED_BY_INDEX:
+        counts = np.bincount(totals - INFEASIBLE)
+        present = np.flatnonzero(counts)
+        return dict(zip((present + INFEASIBLE).tolist(), counts[present].tolist(), strict=True))
+    present, counts = np.unique(totals, return_counts=True)
+    return dict(zip(present.tolist(), counts.tolist(), strict=True))
 
 
 def best_of(totals: Integers, random: Random) -> int:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kubesched.engine.selection import INFEASIBLE, BlockMaxima, best_of
+from kubesched.engine.selection import INFEASIBLE, RowTotals, best_of
 
 
 class DrawnAgainError(Exception):
@@ -34,16 +34,16 @@ class Fixed(Random):
         return self.drawn
 
 
-def chosen_rows(maxima: BlockMaxima) -> Counter[int]:
+def chosen_rows(kept: RowTotals) -> Counter[int]:
     """Every row that a draw can give, each as often as there are draws that give it."""
-    maxima.best(Random(1))  # rows that are not the best any more may stand in the way of the first draw
+    kept.best(Random(1))  # rows that are not the best any more may stand in the way of the first draw
     first = Fixed(0)
     with suppress(DrawnAgainError):
-        deepcopy(maxima).best(first)
+        deepcopy(kept).best(first)
     chosen: Counter[int] = Counter()
     for drawn in range(first.out_of):
         with suppress(DrawnAgainError):
-            chosen[deepcopy(maxima).best(Fixed(drawn))] += 1
+            chosen[deepcopy(kept).best(Fixed(drawn))] += 1
     return chosen
 
 
@@ -57,21 +57,21 @@ def tied_rows(totals: list[int]) -> list[int]:
     [
         pytest.param([7], id="one row"),
         pytest.param([1, 3, 2, 3], id="two of four"),
-        pytest.param([0] * 64, id="a whole block"),
-        pytest.param([0] * 63 + [5, 5] + [0] * 63, id="on both sides of a block's boundary"),
-        pytest.param([5] + [0] * 300 + [5], id="in the first and in the last block"),
+        pytest.param([0] * 64, id="all rows"),
+        pytest.param([5] + [0] * 300 + [5], id="the first and the last"),
+        pytest.param([1 << 30, 0, 1 << 30], id="two of three, with large weights"),
         pytest.param([-1] * 70 + [0], id="one feasible row, worth nothing"),
     ],
 )
 def test_every_best_row_is_chosen_by_exactly_one_draw(totals: list[int]) -> None:
-    """Hence each with the same probability, whatever the blocks."""
-    assert chosen_rows(BlockMaxima(np.array(totals))) == Counter(tied_rows(totals))
+    """Hence each with the same probability."""
+    assert chosen_rows(RowTotals(np.array(totals))) == Counter(tied_rows(totals))
 
 
 @pytest.mark.parametrize("totals", [pytest.param([], id="no rows"), pytest.param([-1] * 65, id="no feasible row")])
 def test_without_a_feasible_row_there_is_no_best(totals: list[int]) -> None:
     """It is told by -1."""
-    assert BlockMaxima(np.array(totals, dtype=np.int64)).best(Random(1)) == -1
+    assert RowTotals(np.array(totals, dtype=np.int64)).best(Random(1)) == -1
 
 
 @settings(max_examples=200, deadline=None, derandomize=True)
@@ -81,16 +81,16 @@ def test_without_a_feasible_row_there_is_no_best(totals: list[int]) -> None:
 )
 def test_changes_keep_the_choice_fair(totals: list[int], changes: list[tuple[int, int, bool]]) -> None:
     """After any changes, with or without draws in between, the choice is that among the rows as they are."""
-    maxima = BlockMaxima(np.array(totals, dtype=np.int64))
+    kept = RowTotals(np.array(totals, dtype=np.int64))
     for row, total, draws in changes:
         if row < len(totals):
             totals[row] = total
-            maxima.set(row, total)
+            kept.set(row, total)
         if draws:
-            maxima.best(Random(1))
+            kept.best(Random(1))
     if tied := tied_rows(totals):
-        assert chosen_rows(maxima) == Counter(tied)
-    assert maxima.totals.tolist() == totals
+        assert chosen_rows(kept) == Counter(tied)
+    assert kept.by_row.tolist() == totals
 
 
 def test_positions_are_chosen_evenly_too() -> None:
@@ -101,6 +101,6 @@ def test_positions_are_chosen_evenly_too() -> None:
 
 def test_the_same_seed_gives_the_same_choices() -> None:
     """Chance is handed in."""
-    maxima = BlockMaxima(np.zeros(500, dtype=np.int64))
+    kept = RowTotals(np.zeros(500, dtype=np.int64))
     first, second = Random(5), Random(5)
-    assert [maxima.best(first) for _ in range(20)] == [maxima.best(second) for _ in range(20)]
+    assert [kept.best(first) for _ in range(20)] == [kept.best(second) for _ in range(20)]
