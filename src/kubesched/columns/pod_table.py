@@ -10,6 +10,7 @@ from kubesched.columns.pod_template import PodInfo, PodTemplate
 from kubesched.columns.types import ABSENT, Booleans, Counts, Floats, Ids, grown
 
 _FIRST_CAPACITY = 64
+_NOT_STARTED = float("inf")
 
 
 class PodTable:
@@ -30,7 +31,7 @@ class PodTable:
         self.slot_of: dict[PodTemplate, int] = {}
         self._rows_in_slot: list[set[int]] = []
         self._row_of: dict[str, int] = {}
-        self._on_node: dict[int, dict[str, PodInfo]] = {}
+        self._on_node: dict[int, dict[int, None]] = {}  # by node row: the rows of its pods, as they were placed
         self._free_rows: list[int] = []
         self._free_slots: list[int] = []
 
@@ -39,8 +40,8 @@ class PodTable:
 
     def on_node(self, node_row: int) -> Sequence[PodInfo]:
         """The pods on a node, in the order in which they were placed."""
-        pods = self._on_node.get(node_row)
-        return tuple(pods.values()) if pods else ()
+        rows = self._on_node.get(node_row, ())
+        return tuple([info for row in rows if (info := self.infos[row]) is not None])
 
     def row_of(self, uid: str) -> int | None:
         return self._row_of.get(uid)
@@ -79,22 +80,21 @@ class PodTable:
         self.priority[row] = info.template.priority
         self.terminating[row] = pod.metadata.deletion_timestamp is not None
         started = pod.status.start_time
-        self.start_time[row] = started.timestamp() if started is not None else np.inf
-        uid = pod.metadata.uid
-        self._row_of[uid] = row
+        self.start_time[row] = _NOT_STARTED if started is None else started.timestamp()
+        self._row_of[info.uid] = row
         on_node = self._on_node.get(node_row)
         if on_node is None:
-            self._on_node[node_row] = {uid: info}
+            self._on_node[node_row] = {row: None}
         else:
-            on_node[uid] = info
+            on_node[row] = None
         return slot
 
     def swap(self, row: int, info: PodInfo) -> None:
         """Replace a pod by a newer version with the same template."""
         self.infos[row] = info
-        self._on_node[int(self.node_row[row])][info.uid] = info
         started = info.pod.status.start_time
-        self.start_time[row] = started.timestamp() if started is not None else np.inf
+        if started is not None:
+            self.start_time[row] = started.timestamp()
 
     def remove(self, uid: str) -> tuple[PodInfo, int, int]:
         """Returns the pod, its node's row and its template's slot (free again if this was its last pod)."""
@@ -106,7 +106,7 @@ class PodTable:
         self.node_row[row] = ABSENT
         self._free_rows.append(row)
         on_node = self._on_node[node_row]
-        del on_node[uid]
+        del on_node[row]
         if not on_node:
             del self._on_node[node_row]
         self._rows_in_slot[slot].discard(row)

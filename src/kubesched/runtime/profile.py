@@ -154,6 +154,8 @@ class Profile:
 
     def permit(self, state: CycleState, pod: Pod, node_name: str) -> Status:
         """Success, a refusal, or WAIT: then the pod is among the waiting pods until it is decided."""
+        if not self._concerned(state).permits:
+            return SUCCESS
         status, waits = self.ask_permit(state, pod, node_name)
         if waits:
             self.handle.waiting.add(pod, waits, self._clock)

@@ -115,18 +115,14 @@ class Scheduler:
 
     def _profile_of(self, queued: QueuedPod) -> Profile | None:
         """The profile that a popped pod asks for; None, and the pod is done with, if there is nothing to decide."""
-        profile = self.profiles.get(queued.info.pod.spec.scheduler_name)
-        if profile is None or self._is_moot(profile, queued):
-            self.queue.done(queued.uid)
-            return None
-        return profile
-
-    def _is_moot(self, profile: Profile, queued: QueuedPod) -> bool:
-        """Nothing to decide: the pod is being deleted, or it was placed while an update put it back in the queue."""
         pod = queued.info.pod
-        if pod.is_terminating:
+        profile = self.profiles.get(pod.spec.scheduler_name)
+        if profile is not None and pod.metadata.deletion_timestamp is not None:
             note = f"skip schedule deleting pod: {pod.key}"
             profile.handle.recorder.event(pod, "Warning", "FailedScheduling", "Scheduling", note)
             log.info("Skip schedule deleting pod", v=3, pod=pod.key)
-            return True
-        return self.cache.is_assumed(queued.uid)
+        elif profile is not None and not self.cache.is_assumed(pod.metadata.uid):
+            return profile
+        # Nobody's, being deleted, or placed while an update put it back into the queue.
+        self.queue.done(queued.uid)
+        return None
