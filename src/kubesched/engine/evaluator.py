@@ -8,7 +8,7 @@ ranking.best()         ->  a node
 from __future__ import annotations
 
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from random import Random
 from typing import Final
 
@@ -29,22 +29,6 @@ from kubesched.framework.stopwatch import ATTEMPTS_PER_SAMPLE
 _BYTES_FOR_EVALUATIONS: Final = 512 << 20
 _BYTES_PER_ROW: Final = 128
 _FEWEST_KEPT: Final = 8
-
-
-class _DroppedOnFailure:
-    """A plugin that fails half-way leaves answers that are half true: they are not kept, nor inherited."""
-
-    __slots__ = ("_drop", "_kept")
-
-    def __init__(self, kept: Kept, drop: Callable[[Kept], None]) -> None:
-        self._kept = kept
-        self._drop = drop
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is not None:
-            self._drop(self._kept)
 
 
 class Evaluator:
@@ -75,7 +59,7 @@ class Evaluator:
     def filter(self, pod: PodInfo) -> Fit:
         """Run PreFilter and Filter. Raises PluginError if a plugin fails."""
         kept = self._kept_for(pod.template)
-        with _DroppedOnFailure(kept, self._drop):
+        try:
             state = kept.start(pod)
             stopwatch = state.stopwatch = state.lasting.stopwatch = self._next_stopwatch()
             if stopwatch is not None:
@@ -84,6 +68,9 @@ class Evaluator:
             if fit.pre_filtered.status.is_success:
                 self._filter(fit)
             return fit
+        except BaseException:
+            self._drop(kept)
+            raise
 
     def _filter(self, fit: Fit) -> None:
         fit.kept.refresh(fit.state, fit.pod)
@@ -119,14 +106,20 @@ class Evaluator:
         return ranking
 
     def _rank(self, fit: Fit) -> Ranking:
-        with _DroppedOnFailure(fit.kept, self._drop):
+        try:
             ranked = fit.kept.ranked(fit.state, fit.pod, None if fit.is_whole else fit.rows())
+        except BaseException:
+            self._drop(fit.kept)
+            raise
         return Ranking(self._cluster, self._random, ranked)
 
     def score(self, fit: Fit) -> Scores:
         """The scores of every feasible node, plugin by plugin: for explanations."""
-        with _DroppedOnFailure(fit.kept, self._drop):
+        try:
             return fit.kept.scored(fit.state, fit.pod, fit.rows())
+        except BaseException:
+            self._drop(fit.kept)
+            raise
 
     def fits_with_nominated(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Booleans:
         """Which nodes of a view (with its "what if") pass all filters, with nominated pods added and without."""
@@ -181,6 +174,7 @@ class Evaluator:
         return kept
 
     def _drop(self, kept: Kept) -> None:
+        """A plugin that failed half-way left answers that are half true: they are not kept, nor inherited."""
         if self._kept.get(kept.template) is kept:
             del self._kept[kept.template]
             self._rows_of_dropped += kept.rows_asked
