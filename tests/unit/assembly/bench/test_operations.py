@@ -169,7 +169,7 @@ async def test_devices_are_published_allocated_and_used_in_a_steady_state(run_op
         "{opcode: createAny, templatePath: claim.yaml, namespace: held, count: 2}",
         "{opcode: allocResourceClaims, namespace: held}",
         "{opcode: createAny, templatePath: claim-template.yaml, namespace: test}",
-        "{opcode: createPods, namespace: test, count: 2, steadyState: true, duration: 100ms,"
+        "{opcode: createPods, namespace: test, count: 2, steadyState: true, duration: 1s,"
         " podTemplatePath: pod-with-gpu.yaml, collectMetrics: true}",
     )
     assert result.problem == ""
