@@ -25,13 +25,13 @@ class Shaper:
         if include not in ("", "None", "Metadata", "Object"):
             raise status.bad_request(f'unrecognized includeObject value: "{include}"')
         self._resource = resource
-        self._form = form
+        self.form = form
         self._include = include or "Metadata"
         self._now = now
         self._sent_columns = False
 
     def one(self, entry: Entry) -> bytes:
-        match self._form:
+        match self.form:
             case Form.TABLE:
                 return _encode(self._table([entry], {"resourceVersion": str(entry.version)}))
             case Form.METADATA:
@@ -45,7 +45,7 @@ class Shaper:
             metadata["continue"] = page.continue_token
         if page.remaining is not None:
             metadata["remainingItemCount"] = page.remaining
-        match self._form:
+        match self.form:
             case Form.TABLE:
                 return _encode(self._table(page.entries, metadata))
             case Form.METADATA:
@@ -56,13 +56,7 @@ class Shaper:
                 return _object_list(self._resource, page.entries, metadata)
 
     def event(self, kind: ChangeType, change: Change) -> bytes:
-        """One line of a watch. Lines of plain objects are encoded once and shared by all watchers."""
-        if self._form is Form.OBJECT:
-            key = (self._resource.api_version, kind)
-            line = change.lines.get(key)
-            if line is None:
-                line = change.lines[key] = event_line(kind.value, full_object(self._resource, change.seen_as(kind)))
-            return line
+        """One line of a watch."""
         return event_line(kind.value, self._event_object(change.seen_as(kind)))
 
     def initial(self, entry: Entry) -> bytes:
@@ -72,7 +66,7 @@ class Shaper:
         metadata: Json = {"resourceVersion": str(version), "creationTimestamp": None}
         if initial_end:
             metadata["annotations"] = {"k8s.io/initial-events-end": "true"}
-        match self._form:
+        match self.form:
             case Form.TABLE:
                 value = self._table([], {"resourceVersion": str(version)})
                 if initial_end:
@@ -84,7 +78,7 @@ class Shaper:
         return event_line("BOOKMARK", _encode(value))
 
     def _event_object(self, entry: Entry) -> bytes:
-        if self._form is not Form.TABLE:
+        if self.form is not Form.TABLE:
             return self.one(entry)
         table = self._table([entry], {"resourceVersion": str(entry.version)})
         if self._sent_columns:
