@@ -9,14 +9,13 @@ import argparse
 import asyncio
 import gc
 import os
-import resource
 import signal
 import sys
 from pathlib import Path
 
 import uvloop
 
-from kubesched.cluster.apiserver.server import ApiServer
+from kubesched.cluster.apiserver.server import ApiServer, allow_many_connections
 from kubesched.cluster.apiserver.storage.store import DEFAULT_HISTORY
 
 
@@ -62,14 +61,8 @@ def _stop_at_end(stop: asyncio.Event) -> None:
         asyncio.get_running_loop().remove_reader(sys.stdin.fileno())
 
 
-def _allow_many_connections() -> None:
-    """Every watch is a connection; the soft limit of open files is often 1024."""
-    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-
-
 def main() -> None:
-    _allow_many_connections()
+    allow_many_connections()
     gc.set_threshold(100_000, 50, 100)  # stored objects are bytes: there is little for the collector to find
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(_serve(_arguments()))

@@ -7,6 +7,7 @@ import base64
 import contextlib
 import os
 import random
+import resource
 import secrets
 import socket
 import ssl
@@ -208,6 +209,12 @@ class ApiServer:
             self._data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
             _write_private(path, make())
         return path.read_bytes()
+
+
+def allow_many_connections() -> None:
+    """Every watch is a connection; the soft limit of this process's open files is often 1024."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def _write_private(path: Path, content: bytes) -> None:

@@ -1,8 +1,8 @@
 """A watch over HTTP: one line of JSON per event, until the time is up or the client goes.
 
 Watchers are woken together, and the more of them there are the less often: a burst of events becomes few writes per
-watcher, and those who want the same share them. A client that reads too slowly blocks only its own stream, is overtaken by the history's compaction, and gets
-410 as on a real server.
+watcher, and those who want the same share them. A client that reads too slowly blocks only its own stream, is overtaken
+by the history's compaction, and gets 410 as on a real server.
 """
 
 from __future__ import annotations
