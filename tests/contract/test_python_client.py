@@ -16,7 +16,7 @@ from kubesched.cluster.apiserver.process import ApiServerProcess
 
 @pytest.fixture
 async def core(tmp_path: Path) -> AsyncIterator[kubernetes.client.CoreV1Api]:
-    """A client that finds server, certificate and token in the kubeconfig file. It may block: there is no other task."""
+    """A client that finds server, certificate and token in the kubeconfig file. It may block: nobody else is here."""
     server = await ApiServerProcess.start(tmp_path / "config")
     with kubernetes.config.new_client_from_config(str(tmp_path / "config")) as client:
         yield kubernetes.client.CoreV1Api(client)

@@ -10,6 +10,7 @@ import asyncio
 import gc
 import os
 import signal
+import sqlite3
 import sys
 from pathlib import Path
 
@@ -17,6 +18,7 @@ import uvloop
 
 from kubesched.cluster.apiserver.server import ApiServer, allow_many_connections
 from kubesched.cluster.apiserver.storage.store import DEFAULT_HISTORY
+from kubesched.errors import ConfigurationError
 
 
 def _arguments() -> argparse.Namespace:
@@ -34,14 +36,17 @@ def _arguments() -> argparse.Namespace:
 
 
 async def _serve(arguments: argparse.Namespace) -> None:
-    server = ApiServer(
-        host=arguments.host,
-        port=arguments.port,
-        data_dir=arguments.data_dir,
-        insecure_http=arguments.insecure_http,
-        history=arguments.history,
-    )
-    await server.start()
+    try:
+        server = ApiServer(
+            host=arguments.host,
+            port=arguments.port,
+            data_dir=arguments.data_dir,
+            insecure_http=arguments.insecure_http,
+            history=arguments.history,
+        )
+        await server.start()
+    except (ConfigurationError, OSError, sqlite3.Error) as error:
+        sys.exit(f"the API server cannot start: {error}")
     if arguments.kubeconfig is not None:
         server.write_kubeconfig(arguments.kubeconfig)
     print(server.address, flush=True)
