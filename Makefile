@@ -37,7 +37,7 @@ bench: setup ## benchmarks: throughput and cost per stage, and the embedded API 
 
 e2e: setup ## against a real etcd and kube-apiserver; built by name where Go is there, skipped where they cannot be had
 	-$(BIN)/python tools/controlplane/install.py
-	$(BIN)/python -m pytest -m e2e tests/e2e -rs
+	$(BIN)/python -m pytest -m e2e tests/e2e tests/contract -rs
 
 lock: setup ## write requirements.lock anew from what is installed
 	$(BIN)/python -m pip freeze --exclude-editable > requirements.lock
