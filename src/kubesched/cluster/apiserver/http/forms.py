@@ -11,6 +11,8 @@ from kubesched.cluster.apiserver import status
 from kubesched.cluster.apiserver.http.negotiation import Form
 from kubesched.cluster.apiserver.resource import Resource
 from kubesched.cluster.apiserver.storage import Change, ChangeType, Entry
+from kubesched.cluster.apiserver.tables.layout import TableLayout
+from kubesched.cluster.apiserver.tables.workloads import SCALE
 from kubesched.cluster.apiserver.verbs.reading import Page
 
 Json = dict[str, Any]
@@ -38,6 +40,15 @@ class Shaper:
                 return _encode(_META | {"metadata": entry.decode()["metadata"]})
             case _:
                 return full_object(self._resource, entry)
+
+    def scale(self, scale: Json) -> bytes:
+        """A Scale, which is made and not stored: itself, or a table."""
+        if self.form is not Form.TABLE:
+            return _encode(scale)
+        row: Json = {"cells": SCALE.row(scale, self._now)}
+        if self._include != "None":
+            row["object"] = scale if self._include == "Object" else _META | {"metadata": scale["metadata"]}
+        return _encode(_table(SCALE, [row], {"resourceVersion": scale["metadata"]["resourceVersion"]}))
 
     def page(self, page: Page) -> bytes:
         metadata: Json = {"resourceVersion": str(page.version)}
@@ -87,14 +98,7 @@ class Shaper:
         return _encode(table)
 
     def _table(self, entries: Sequence[Entry], metadata: Json) -> Json:
-        layout = self._resource.table
-        columns = [
-            {"name": item.name, "type": item.type, "format": item.format, "description": "", "priority": item.priority}
-            for item in layout.columns
-        ]
-        rows = [self._row(entry) for entry in entries]
-        kind = {"kind": "Table", "apiVersion": "meta.k8s.io/v1"}
-        return kind | {"metadata": metadata, "columnDefinitions": columns, "rows": rows}
+        return _table(self._resource.table, [self._row(entry) for entry in entries], metadata)
 
     def _row(self, entry: Entry) -> Json:
         value = entry.decode()
@@ -104,6 +108,15 @@ class Shaper:
         elif self._include == "Object":
             row["object"] = msgspec.Raw(full_object(self._resource, entry))
         return row
+
+
+def _table(layout: TableLayout, rows: list[Json], metadata: Json) -> Json:
+    columns = [
+        {"name": item.name, "type": item.type, "format": item.format, "description": "", "priority": item.priority}
+        for item in layout.columns
+    ]
+    kind = {"kind": "Table", "apiVersion": "meta.k8s.io/v1"}
+    return kind | {"metadata": metadata, "columnDefinitions": columns, "rows": rows}
 
 
 def full_object(resource: Resource, entry: Entry) -> bytes:
