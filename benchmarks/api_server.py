@@ -124,6 +124,7 @@ async def running(case: Case, nodes: int, folder: Path) -> AsyncGenerator[int, N
     here, there = SPAWN.Pipe()
     process = SPAWN.Process(target=serve, args=(there, case, nodes, folder), daemon=True)
     process.start()
+    there.close()  # so that its end is the end of the pipe
     try:
         await asyncio.to_thread(here.recv)
         yield process.pid or 0
@@ -245,6 +246,7 @@ async def watching(
     arguments = (there, str(folder / "kubeconfig"), version, watchers, events)
     process = SPAWN.Process(target=watch, args=arguments, daemon=True)
     process.start()
+    there.close()
     try:
         await asyncio.to_thread(here.recv)  # all are connected
         yield asyncio.to_thread(here.recv)
