@@ -31,12 +31,13 @@ format: setup
 	$(BIN)/ruff check --fix-only .
 	$(BIN)/ruff format .
 
-bench: setup ## benchmarks: throughput and cost per stage
+bench: setup ## benchmarks: throughput and cost per stage, and the embedded API server's
 	$(BIN)/kubesched bench --config benchmarks --label standard
+	$(BIN)/python benchmarks/api_server.py
 
 e2e: setup ## against a real etcd and kube-apiserver; built by name where Go is there, skipped where they cannot be had
 	-$(BIN)/python tools/controlplane/install.py
-	$(BIN)/python -m pytest -m e2e tests/e2e -rs
+	$(BIN)/python -m pytest -m e2e tests/e2e tests/contract -rs
 
 lock: setup ## write requirements.lock anew from what is installed
 	$(BIN)/python -m pip freeze --exclude-editable > requirements.lock

@@ -66,7 +66,7 @@ class PluginError(KubeschedError):
 
 
 class RequestRefusedError(KubeschedError):
-    """The embedded API server refuses a request. `details` is the `details` of the Status that it answers with."""
+    """The embedded API server refuses a request. `details` is that of the Status that it answers with."""
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ class RequestRefusedError(KubeschedError):
         self.code = code
         self.reason = reason
         self.message = message
-        self.details = details or {}
+        self.details = details
         super().__init__(f"{code} {reason}: {message}")
 
 

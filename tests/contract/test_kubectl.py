@@ -11,11 +11,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.contract.real_server import find_assets
 
 from kubesched.cluster.apiserver.process import ApiServerProcess
 
-KUBECTL = shutil.which("kubectl")
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(KUBECTL is None, reason="kubectl is not on the PATH")]
+
+def find_programs() -> list[str]:
+    """The user's own kubectl, and the one beside the real control plane, as far as they are here."""
+    assets = find_assets()
+    return [found for found in (shutil.which("kubectl"), assets and shutil.which(assets / "kubectl")) if found]
+
+
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not find_programs(), reason="no kubectl on this machine")]
 
 MANIFESTS = """
 apiVersion: v1
@@ -43,14 +50,14 @@ spec: {nodeName: n1, containers: [{name: c, image: "nginx:1"}]}
 
 
 class Kubectl:
-    def __init__(self, home: Path, kubeconfig: Path) -> None:
+    def __init__(self, program: str, home: Path, kubeconfig: Path) -> None:
+        self._program = program
         self._environment = os.environ | {"HOME": str(home), "KUBECONFIG": str(kubeconfig)}
 
     def __call__(self, *arguments: str, text: str = "", fails: bool = False, **environment: str) -> str:
         """What kubectl printed. It must succeed, or fail, as the caller expects."""
-        assert KUBECTL is not None
         done = subprocess.run(
-            [KUBECTL, *arguments],
+            [self._program, *arguments],
             input=text,
             capture_output=True,
             text=True,
@@ -63,11 +70,11 @@ class Kubectl:
         return output
 
 
-@pytest.fixture
-async def kubectl(tmp_path: Path) -> AsyncIterator[Kubectl]:
+@pytest.fixture(params=find_programs(), ids=lambda program: Path(program).parent.name)
+async def kubectl(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Kubectl]:
     """kubectl with a server over TLS that has a node, a deployment and a pod."""
     server = await ApiServerProcess.start(tmp_path / "config")
-    command = Kubectl(tmp_path, server.kubeconfig)
+    command = Kubectl(request.param, tmp_path, server.kubeconfig)
     try:
         command("apply", "-f", "-", text=MANIFESTS)
         yield command
@@ -105,6 +112,11 @@ def test_apply_edit_patch_replace_and_diff(kubectl: Kubectl, tmp_path: Path) -> 
     assert "replaced" in kubectl("replace", "-f", "-", text=live.replace("nginx:3", "nginx:4"))
     stale = kubectl("replace", "-f", "-", text=live.replace("nginx:3", "nginx:5"), fails=True)
     assert "the object has been modified" in stale
+
+
+def test_apply_what_get_printed(kubectl: Kubectl) -> None:
+    """Many objects come as a List, which is no kind that a server describes."""
+    assert "deployment.apps/web configured" in kubectl("apply", "-f", "-", text=kubectl("get", "deploy", "-o", "yaml"))
 
 
 def test_metadata_and_nodes(kubectl: Kubectl) -> None:
@@ -147,8 +159,10 @@ def test_describe_explain_and_discovery(kubectl: Kubectl) -> None:
 
 def test_what_simulated_nodes_cannot_do(kubectl: Kubectl) -> None:
     """One clear sentence each."""
-    for arguments in (("logs", "p"), ("exec", "p", "--", "ls")):
-        assert "the nodes of this cluster are simulated" in kubectl(*arguments, fails=True)
+    kubectl("patch", "pod", "p", "--subresource=status", "-p", '{"status":{"phase":"Running"}}')
+    for arguments in (("logs", "p"), ("exec", "p", "--", "ls"), ("attach", "p"), ("port-forward", "p", "8080:80")):
+        assert kubectl(*arguments, fails=True).count("the nodes of this cluster are simulated") == 1
+    assert "ephemeral containers are disabled" in kubectl("debug", "p", "--image=busybox", fails=True)
 
 
 @pytest.mark.parametrize(
@@ -156,6 +170,7 @@ def test_what_simulated_nodes_cannot_do(kubectl: Kubectl) -> None:
     [
         pytest.param({"spec": {"containres": []}}, 'unknown field "spec.containres"', id="a misspelt field"),
         pytest.param({"spec": {"containers": []}}, "spec.containers: Required value", id="no containers"),
+        pytest.param({"apiVersion": "x.io/v1", "kind": "X"}, 'no matches for kind "X"', id="a kind that is not served"),
         pytest.param({"metadata": {"name": "A_B"}}, "a lowercase RFC 1123 subdomain", id="a bad name"),
     ],
 )

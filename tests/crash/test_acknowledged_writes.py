@@ -15,7 +15,7 @@ from tests.contract.harness import Client
 
 from kubesched.cluster.apiserver.process import ApiServerProcess
 
-ROUNDS = int(os.environ.get("KUBESCHED_CRASH_ROUNDS", "4"))
+ROUNDS = int(os.environ.get("KUBESCHED_CRASH_ROUNDS", "10"))
 WRITERS = 6
 MAPS = "/api/v1/namespaces/default/configmaps"
 
@@ -84,17 +84,21 @@ def check(address: str, writers: list[Writer], highest: int, attempt: int) -> No
     """What is there is what was acknowledged, or the one write that was under way."""
     client = Client(address)
     _, listed = client.send("GET", MAPS)
-    found = {item["metadata"]["name"]: item["data"]["value"] for item in listed["items"]}
+    found = {item["metadata"]["name"]: item["data"]["value"] for item in listed["items"] if "data" in item}
+    probes = {item["metadata"]["name"] for item in listed["items"] if "data" not in item}
+    assert probes >= {f"probe-{number}" for number in range(attempt)}
     for writer in writers:
         state = found.get(writer.name)
         assert state in (writer.acknowledged, writer.attempted), (attempt, writer.name)
         writer.acknowledged = state
     assert int(listed["metadata"]["resourceVersion"]) >= highest
+    code, _ = client.send("POST", MAPS, {"metadata": {"name": f"probe-{attempt}"}})
+    assert code == 201
     code, events = client.send(
-        "GET", f"{MAPS}?watch=1&resourceVersion={listed['metadata']['resourceVersion']}&timeoutSeconds=1"
+        "GET", f"{MAPS}?watch=1&resourceVersion={listed['metadata']['resourceVersion']}", events=1
     )
-    assert (code, events) == (200, ""), "a watch resumes from what was listed"
-    if attempt and highest > 1:
-        code, refused = client.send("GET", f"{MAPS}?watch=1&resourceVersion=1&timeoutSeconds=1")
+    assert (code, events[0]["object"]["metadata"]["name"]) == (200, f"probe-{attempt}"), "a watch resumes from a list"
+    if attempt:
+        code, refused = client.send("GET", f"{MAPS}?watch=1&resourceVersion=1")
         assert (code, refused["reason"]) == (410, "Expired")
     client.close()

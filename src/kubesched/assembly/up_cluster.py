@@ -27,7 +27,7 @@ import msgspec
 import uvloop
 
 from kubesched.clock import Clock, SystemClock
-from kubesched.cluster.apiserver.server import ApiServer
+from kubesched.cluster.apiserver.server import ApiServer, allow_many_connections
 from kubesched.cluster.controllers.manager import ControllerManager
 from kubesched.cluster.controllers.table import make_controllers
 from kubesched.cluster.controllers.world import World
@@ -204,6 +204,7 @@ def _end_with_input(over: asyncio.Event) -> None:
 def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C is for the one who started us, and reaches us through it
     adopt_library_logs(log)
+    allow_many_connections()
     gc.set_threshold(100_000, 50, 100)  # stored objects are bytes: there is little for the collector to find
     options = msgspec.json.decode(os.read(sys.stdin.fileno(), 1 << 20), type=ClusterOptions)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:

@@ -46,6 +46,10 @@ class ClusterProcess:
             raise ConfigurationError(answer.problems)
         return cls(process, answer.address, relay)
 
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
     async def ended(self) -> int:
         """Wait for the process; it ends by itself only if it crashed."""
         return await self._process.wait()

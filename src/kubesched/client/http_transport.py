@@ -6,6 +6,7 @@ differs from the URL's host works by resolving the server's host when the client
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 import re
 import socket
@@ -232,6 +233,10 @@ def _is_loopback(host: str) -> bool:
 
 
 def _raise(method: str, url: str, error: PyreqwestError) -> NoReturn:
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        # A request that fails while it is cancelled only reports the failure: its task would go on for ever.
+        raise asyncio.CancelledError from error
     causes = _cause_list(error)
     # The library's exception types mislead: ConnectError also stands for a connection that closed after the request
     # went out, ConnectTimeoutError for a broken handshake and for an answer that did not come. The causes tell.

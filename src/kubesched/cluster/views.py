@@ -127,8 +127,10 @@ class OwnedView(KubeStruct):
 
 def controller_uid(metadata: ObjectMeta) -> str:
     """The uid of the owner that manages the object; empty if nobody does."""
-    owner = metadata.controller_of
-    return owner.uid if owner is not None else ""
+    for owner in metadata.owner_references:  # asked a dozen times per change of a pod
+        if owner.controller:
+            return owner.uid
+    return ""
 
 
 def owner_reference(api_version: str, kind: str, owner: ObjectMeta) -> Json:

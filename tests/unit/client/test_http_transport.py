@@ -9,7 +9,7 @@ import json
 import random
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -222,6 +222,23 @@ async def test_events_arrive_without_waiting_for_more() -> None:
                 if received.count(b"\n") == 2:
                     break
         assert received == b'{"n":1}\n{"n":2}\n'
+
+
+async def test_the_failure_of_a_cancelled_task_ends_it(unused_tcp_port: int) -> None:
+    """The library may lose a cancellation to a failure at the same moment; a task must not outlive that."""
+    transport = HttpTransport(Connection(server=f"http://127.0.0.1:{unused_tcp_port}"))
+
+    async def lose_it_and_go_on() -> None:
+        with suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+        await transport.request("GET", "/x", time_limit=5)
+
+    task = asyncio.create_task(lose_it_and_go_on())
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await transport.close()
 
 
 async def test_a_stream_that_is_refused() -> None:

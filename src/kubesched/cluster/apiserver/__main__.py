@@ -9,15 +9,16 @@ import argparse
 import asyncio
 import gc
 import os
-import resource
 import signal
+import sqlite3
 import sys
 from pathlib import Path
 
 import uvloop
 
-from kubesched.cluster.apiserver.server import ApiServer
+from kubesched.cluster.apiserver.server import ApiServer, allow_many_connections
 from kubesched.cluster.apiserver.storage.store import DEFAULT_HISTORY
+from kubesched.errors import ConfigurationError
 
 
 def _arguments() -> argparse.Namespace:
@@ -35,14 +36,17 @@ def _arguments() -> argparse.Namespace:
 
 
 async def _serve(arguments: argparse.Namespace) -> None:
-    server = ApiServer(
-        host=arguments.host,
-        port=arguments.port,
-        data_dir=arguments.data_dir,
-        insecure_http=arguments.insecure_http,
-        history=arguments.history,
-    )
-    await server.start()
+    try:
+        server = ApiServer(
+            host=arguments.host,
+            port=arguments.port,
+            data_dir=arguments.data_dir,
+            insecure_http=arguments.insecure_http,
+            history=arguments.history,
+        )
+        await server.start()
+    except (ConfigurationError, OSError, sqlite3.Error) as error:
+        sys.exit(f"the API server cannot start: {error}")
     if arguments.kubeconfig is not None:
         server.write_kubeconfig(arguments.kubeconfig)
     print(server.address, flush=True)
@@ -62,14 +66,8 @@ def _stop_at_end(stop: asyncio.Event) -> None:
         asyncio.get_running_loop().remove_reader(sys.stdin.fileno())
 
 
-def _allow_many_connections() -> None:
-    """Every watch is a connection; the soft limit of open files is often 1024."""
-    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-
-
 def main() -> None:
-    _allow_many_connections()
+    allow_many_connections()
     gc.set_threshold(100_000, 50, 100)  # stored objects are bytes: there is little for the collector to find
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(_serve(_arguments()))

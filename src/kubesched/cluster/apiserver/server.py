@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import base64
 import contextlib
-import os
 import random
+import resource
 import secrets
 import socket
 import ssl
 import tempfile
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,16 +25,18 @@ from kubesched.cluster.apiserver.bootstrap import bootstrap
 from kubesched.cluster.apiserver.certificates import Certificate, make_certificate
 from kubesched.cluster.apiserver.http.app import ApiServerApp
 from kubesched.cluster.apiserver.storage import SqliteJournal, Store
+from kubesched.cluster.apiserver.storage.directory import DataDirectory, write_private
 from kubesched.cluster.apiserver.storage.store import DEFAULT_HISTORY
 from kubesched.cluster.apiserver.verbs.expiry import EventExpiry
 
 STALLS_AT_MOST: Final = 60.0  # seconds without a byte, of a connection that has to send more
 IDLE_AT_MOST: Final = 180  # seconds between two requests of a connection
 STOP_WITHIN: Final = 3
+FAREWELL: Final = 0.5  # seconds that a client has for the end of its connection when the server stops
 
 
 class _Protocol(HttpToolsProtocol):
-    """Closes a connection that stalls before or within a request; uvicorn's own limit begins with an answer."""
+    """Closes a connection that stalls before or within a request, and in the end; uvicorn's limit begins later."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         super().connection_made(transport)
@@ -45,6 +47,11 @@ class _Protocol(HttpToolsProtocol):
         cycle: RequestResponseCycle | None = self.cycle  # None before the first request
         if cycle is None or cycle.response_complete or cycle.more_body:
             self._expect_more()
+
+    def shutdown(self) -> None:
+        super().shutdown()
+        # An idle client does not read: it would never take leave of TLS.
+        self.loop.call_later(FAREWELL, self.transport.abort)
 
     def _expect_more(self) -> None:
         self._unset_keepalive_if_required()
@@ -87,13 +94,13 @@ class ApiServer:
     ) -> None:
         self._host = host
         self._port = port
-        self._data_dir = data_dir
+        self._directory = DataDirectory(data_dir) if data_dir is not None else None
         self._insecure = insecure_http
         self._clock = clock or SystemClock()
         self._rng = rng or random.Random(secrets.randbits(64))  # noqa: S311 names and uids, no secrets
-        self.token = "" if insecure_http else self._kept("token", lambda: secrets.token_urlsafe(32).encode()).decode()
+        self.token = "" if insecure_http else self._kept("token", _new_token).decode()
         self._certificate = None if insecure_http else self._serving_certificate()
-        journal = SqliteJournal(data_dir) if data_dir is not None else None
+        journal = SqliteJournal(self._directory.path) if self._directory is not None else None
         self.store = Store(journal=journal, history=history)
         self.api = Api(store=self.store, clock=self._clock, rng=self._rng)
         self._app: ApiServerApp | None = None
@@ -130,6 +137,8 @@ class ApiServer:
             await self._serving
             self._app = self._server = self._serving = None
             await self.store.close()
+            if self._directory is not None:
+                self._directory.close()
 
     @property
     def port(self) -> int:
@@ -148,7 +157,7 @@ class ApiServer:
     def write_kubeconfig(self, path: Path) -> None:
         """A kubeconfig file that only its owner can read."""
         path.parent.mkdir(parents=True, exist_ok=True)
-        _write_private(path, yaml.safe_dump(self._kubeconfig(), sort_keys=False).encode())
+        write_private(path, yaml.safe_dump(self._kubeconfig(), sort_keys=False).encode())
 
     def _kubeconfig(self) -> dict[str, Any]:
         cluster: dict[str, Any] = {"server": self.address}
@@ -188,8 +197,8 @@ class ApiServer:
         context.set_alpn_protocols(["http/1.1"])
         with tempfile.TemporaryDirectory() as directory:  # the ssl module reads keys from files only
             certificate, key = Path(directory, "tls.crt"), Path(directory, "tls.key")
-            _write_private(certificate, self._certificate.certificate)
-            _write_private(key, self._certificate.key)
+            write_private(certificate, self._certificate.certificate)
+            write_private(key, self._certificate.key)
             context.load_cert_chain(certificate, key)
         return context
 
@@ -199,18 +208,15 @@ class ApiServer:
         certificate = self._kept("tls.crt", lambda: made.certificate)
         return Certificate(certificate, self._kept("tls.key", lambda: made.key))
 
-    def _kept(self, name: str, make: Any) -> bytes:
-        """What the data directory has under that name, or a new one, which is kept there."""
-        if self._data_dir is None:
-            return bytes(make())
-        path = self._data_dir / name
-        if not path.exists():
-            self._data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
-            _write_private(path, make())
-        return path.read_bytes()
+    def _kept(self, name: str, make: Callable[[], bytes]) -> bytes:
+        return make() if self._directory is None else self._directory.kept(name, make)
 
 
-def _write_private(path: Path, content: bytes) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(content)
+def _new_token() -> bytes:
+    return secrets.token_urlsafe(32).encode()
+
+
+def allow_many_connections() -> None:
+    """Every watch is a connection; the soft limit of this process's open files is often 1024."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

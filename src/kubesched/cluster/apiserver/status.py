@@ -80,12 +80,13 @@ def unauthorized() -> RequestRefusedError:
 
 
 def path_not_found() -> RequestRefusedError:
-    return RequestRefusedError(404, "NotFound", "the server could not find the requested resource")
+    """With empty details, as upstream has them for what no object is to blame for: kubectl looks into them."""
+    return RequestRefusedError(404, "NotFound", "the server could not find the requested resource", details={})
 
 
 def method_not_allowed() -> RequestRefusedError:
     message = "the server does not allow this method on the requested resource"
-    return RequestRefusedError(405, "MethodNotAllowed", message)
+    return RequestRefusedError(405, "MethodNotAllowed", message, details={})
 
 
 def too_large(limit: int) -> RequestRefusedError:
@@ -129,7 +130,7 @@ def failure(refusal: RequestRefusedError) -> dict[str, Any]:
         "message": refusal.message,
         "reason": refusal.reason,
     }
-    if refusal.details:
+    if refusal.details is not None:
         status["details"] = refusal.details
     return status | {"code": refusal.code}
 

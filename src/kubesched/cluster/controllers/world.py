@@ -81,10 +81,9 @@ class World:
                 self.enqueue(controller, new.metadata)
 
         def dependent_changed(old: T | None, new: T | None) -> None:
-            for item in (old, new):
-                if item is not None:
-                    for owner in by_uid[controller_uid(item.metadata)]:
-                        self.enqueue(controller, owner.metadata)
+            for uid in dict.fromkeys(controller_uid(item.metadata) for item in (old, new) if item is not None):
+                for owner in by_uid[uid]:
+                    self.enqueue(controller, owner.metadata)
             if new is not None and old is None and not controller_uid(new.metadata) and new.metadata.labels:
                 for owner in owners.in_namespace(new.metadata.namespace):
                     self.enqueue(controller, owner.metadata)

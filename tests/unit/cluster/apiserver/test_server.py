@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import socket
 import ssl
 import stat
 import urllib.error
@@ -15,7 +17,8 @@ import pytest
 import yaml
 
 from kubesched.cluster.apiserver.process import ApiServerProcess
-from kubesched.cluster.apiserver.server import ApiServer
+from kubesched.cluster.apiserver.server import ApiServer, allow_many_connections
+from kubesched.errors import ConfigurationError
 
 
 async def fetch(server: ApiServer, path: str, *, token: str | None = None, body: Any = None) -> tuple[int, Any]:
@@ -91,6 +94,18 @@ async def test_a_data_directory_keeps_objects_certificate_and_token(tmp_path: Pa
     assert seen[1][3] > seen[0][3]
 
 
+async def test_a_data_directory_belongs_to_one_server(tmp_path: Path) -> None:
+    """The second one does not start, and says why; with the first one gone, it does."""
+    first = ApiServer(data_dir=tmp_path, insecure_http=True)
+    await first.start()
+    with pytest.raises(ConfigurationError, match=rf"{tmp_path} is in use by another process \(pid {os.getpid()}\)"):
+        ApiServer(data_dir=tmp_path, insecure_http=True)
+    await first.stop()
+    second = ApiServer(data_dir=tmp_path, insecure_http=True)
+    await second.start()
+    await second.stop()
+
+
 async def test_a_process_of_its_own(tmp_path: Path) -> None:
     """It serves, writes its kubeconfig and goes when it is told to."""
     process = await ApiServerProcess.start(tmp_path / "config", insecure_http=True)
@@ -102,18 +117,33 @@ async def test_a_process_of_its_own(tmp_path: Path) -> None:
         await process.stop()
 
 
-async def test_silent_connections_hold_nobody_up() -> None:
-    """Hundreds of connections that send nothing, or half a request, cost others nothing."""
-    server = ApiServer(insecure_http=True)
-    await server.start()
+async def test_idle_clients_do_not_delay_the_end(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Not even over TLS, where a client that does not read cannot take leave."""
+    server = await ApiServerProcess.start(tmp_path / "config")
+    port = int(server.address.rpartition(":")[2])
+    client = ssl._create_unverified_context().wrap_socket(socket.create_connection(("127.0.0.1", port)))
+    with client:
+        await server.stop()
+    assert "timeout graceful shutdown exceeded" not in capfd.readouterr().err
+
+
+async def test_silent_connections_hold_nobody_up(tmp_path: Path) -> None:
+    """A thousand connections that send nothing, or half a request, cost others nothing."""
+    allow_many_connections()
+    server = await ApiServerProcess.start(tmp_path / "config", insecure_http=True)
+    port = int(server.address.rpartition(":")[2])
     writers = []
     try:
-        for index in range(400):
-            _, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        for index in range(1000):
+            _, writer = await asyncio.open_connection("127.0.0.1", port)
             if index % 2:
                 writer.write(b"POST /api/v1/namespaces HTTP/1.1\r\nContent-Length: 100\r\n\r\n{")
             writers.append(writer)
-        assert (await asyncio.wait_for(fetch(server, "/api/v1/namespaces"), 5))[0] == 200
+        for _ in range(20):
+            with await asyncio.to_thread(
+                urllib.request.urlopen, f"{server.address}/api/v1/namespaces", timeout=5
+            ) as got:
+                assert got.status == 200
     finally:
         for writer in writers:
             writer.close()

@@ -30,7 +30,7 @@ def json_answer(value: Any, code: int = 200, content_type: bytes = JSON) -> Answ
 
 def refusal_answer(refusal: RequestRefusedError) -> Answer:
     headers = []
-    if retry := refusal.details.get("retryAfterSeconds"):
+    if retry := (refusal.details or {}).get("retryAfterSeconds"):
         headers.append((b"retry-after", str(retry).encode()))
     if refusal.code == 413:
         headers.append((b"connection", b"close"))

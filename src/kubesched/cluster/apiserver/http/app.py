@@ -142,8 +142,10 @@ def _pages(openapi: OpenApi, store: Store) -> Callable[..., Awaitable[None]]:
         return Response(encode(version_info()), media_type="application/json")
 
     async def openapi_document(request: PageRequest) -> Response:
-        answer = openapi.answer(request.url.path)
-        return await missing(request) if answer is None else Response(answer.body, media_type="application/json")
+        answer = openapi.answer(request.url.path, request.headers.get("accept", ""))
+        if answer is None:
+            return await missing(request)
+        return Response(answer.body, media_type=answer.content_type.decode())
 
     async def missing(_: PageRequest, __: Exception | None = None) -> Response:
         return Response(_NO_PAGE.body, _NO_PAGE.code, media_type="text/plain")

@@ -11,6 +11,8 @@ from kubesched.cluster.apiserver import status
 from kubesched.cluster.apiserver.http.negotiation import Form
 from kubesched.cluster.apiserver.resource import Resource
 from kubesched.cluster.apiserver.storage import Change, ChangeType, Entry
+from kubesched.cluster.apiserver.tables.layout import TableLayout
+from kubesched.cluster.apiserver.tables.workloads import SCALE
 from kubesched.cluster.apiserver.verbs.reading import Page
 
 Json = dict[str, Any]
@@ -25,13 +27,13 @@ class Shaper:
         if include not in ("", "None", "Metadata", "Object"):
             raise status.bad_request(f'unrecognized includeObject value: "{include}"')
         self._resource = resource
-        self._form = form
+        self.form = form
         self._include = include or "Metadata"
         self._now = now
         self._sent_columns = False
 
     def one(self, entry: Entry) -> bytes:
-        match self._form:
+        match self.form:
             case Form.TABLE:
                 return _encode(self._table([entry], {"resourceVersion": str(entry.version)}))
             case Form.METADATA:
@@ -39,13 +41,22 @@ class Shaper:
             case _:
                 return full_object(self._resource, entry)
 
+    def scale(self, scale: Json) -> bytes:
+        """A Scale, which is made and not stored: itself, or a table."""
+        if self.form is not Form.TABLE:
+            return _encode(scale)
+        row: Json = {"cells": SCALE.row(scale, self._now)}
+        if self._include != "None":
+            row["object"] = scale if self._include == "Object" else _META | {"metadata": scale["metadata"]}
+        return _encode(_table(SCALE, [row], {"resourceVersion": scale["metadata"]["resourceVersion"]}))
+
     def page(self, page: Page) -> bytes:
         metadata: Json = {"resourceVersion": str(page.version)}
         if page.continue_token:
             metadata["continue"] = page.continue_token
         if page.remaining is not None:
             metadata["remainingItemCount"] = page.remaining
-        match self._form:
+        match self.form:
             case Form.TABLE:
                 return _encode(self._table(page.entries, metadata))
             case Form.METADATA:
@@ -56,13 +67,7 @@ class Shaper:
                 return _object_list(self._resource, page.entries, metadata)
 
     def event(self, kind: ChangeType, change: Change) -> bytes:
-        """One line of a watch. Lines of plain objects are encoded once and shared by all watchers."""
-        if self._form is Form.OBJECT:
-            key = (self._resource.api_version, kind)
-            line = change.lines.get(key)
-            if line is None:
-                line = change.lines[key] = event_line(kind.value, full_object(self._resource, change.seen_as(kind)))
-            return line
+        """One line of a watch."""
         return event_line(kind.value, self._event_object(change.seen_as(kind)))
 
     def initial(self, entry: Entry) -> bytes:
@@ -72,7 +77,7 @@ class Shaper:
         metadata: Json = {"resourceVersion": str(version), "creationTimestamp": None}
         if initial_end:
             metadata["annotations"] = {"k8s.io/initial-events-end": "true"}
-        match self._form:
+        match self.form:
             case Form.TABLE:
                 value = self._table([], {"resourceVersion": str(version)})
                 if initial_end:
@@ -84,7 +89,7 @@ class Shaper:
         return event_line("BOOKMARK", _encode(value))
 
     def _event_object(self, entry: Entry) -> bytes:
-        if self._form is not Form.TABLE:
+        if self.form is not Form.TABLE:
             return self.one(entry)
         table = self._table([entry], {"resourceVersion": str(entry.version)})
         if self._sent_columns:
@@ -93,14 +98,7 @@ class Shaper:
         return _encode(table)
 
     def _table(self, entries: Sequence[Entry], metadata: Json) -> Json:
-        layout = self._resource.table
-        columns = [
-            {"name": item.name, "type": item.type, "format": item.format, "description": "", "priority": item.priority}
-            for item in layout.columns
-        ]
-        rows = [self._row(entry) for entry in entries]
-        kind = {"kind": "Table", "apiVersion": "meta.k8s.io/v1"}
-        return kind | {"metadata": metadata, "columnDefinitions": columns, "rows": rows}
+        return _table(self._resource.table, [self._row(entry) for entry in entries], metadata)
 
     def _row(self, entry: Entry) -> Json:
         value = entry.decode()
@@ -110,6 +108,15 @@ class Shaper:
         elif self._include == "Object":
             row["object"] = msgspec.Raw(full_object(self._resource, entry))
         return row
+
+
+def _table(layout: TableLayout, rows: list[Json], metadata: Json) -> Json:
+    columns = [
+        {"name": item.name, "type": item.type, "format": item.format, "description": "", "priority": item.priority}
+        for item in layout.columns
+    ]
+    kind = {"kind": "Table", "apiVersion": "meta.k8s.io/v1"}
+    return kind | {"metadata": metadata, "columnDefinitions": columns, "rows": rows}
 
 
 def full_object(resource: Resource, entry: Entry) -> bytes:

@@ -29,13 +29,29 @@ _QUERY: Final = ("dryRun", "fieldManager", "fieldValidation", "pretty")
 _ACTIONS: Final = {"get": "get", "put": "put", "patch": "patch", "delete": "delete", "post": "post"}
 
 
+def _text(field: int, content: str | bytes) -> bytes:
+    """A short field of a protobuf message."""
+    raw = content.encode() if isinstance(content, str) else content
+    return bytes((field << 3 | 2, len(raw))) + raw
+
+
+# kubectl reads version 2 in protobuf only, for what version 3 does not know: Lists and kinds that are not served. Both
+# are in no document, and then it leaves them to the server; hence there is nothing in this one.
+PROTOBUF_V2: Final = "application/com.github.proto-openapi.spec.v2"
+_V2_PROTOBUF: Final = Answer(
+    200,
+    _text(1, "2.0") + _text(2, _text(1, _INFO["title"]) + _text(2, _INFO["version"])),
+    content_type=PROTOBUF_V2.encode() + b".v1.0+protobuf",
+)
+
+
 class OpenApi:
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
 
-    def answer(self, path: str) -> Answer | None:
+    def answer(self, path: str, accept: str) -> Answer | None:
         if path == "/openapi/v2":
-            return self._v2()
+            return _V2_PROTOBUF if PROTOBUF_V2 in accept else self._v2()
         if path == "/openapi/v3":
             return self._index()
         return self._v3(path.removeprefix("/openapi/v3/"))

@@ -211,7 +211,7 @@ class ResourceRequests:
         scaler = self._api.scaler
         where = (target.resource, target.name, target.namespace)
         if request.method == "GET":
-            return json_answer(scaler.read(*where))
+            return Answer(200, self._shaper(target, request).scale(scaler.read(*where)))
         if request.method == "PUT":
             value = _object_body(request, options)
             return json_answer(scaler.write(*where, lambda _: value, options))

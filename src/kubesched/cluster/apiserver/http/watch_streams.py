@@ -1,23 +1,24 @@
 """A watch over HTTP: one line of JSON per event, until the time is up or the client goes.
 
 Watchers are woken together, and the more of them there are the less often: a burst of events becomes few writes per
-watcher. A client that reads too slowly blocks only its own stream, is overtaken by the history's compaction, and gets
-410 as on a real server.
+watcher, and those who want the same share them. A client that reads too slowly blocks only its own stream, is overtaken
+by the history's compaction, and gets 410 as on a real server.
 """
 
 from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Hashable
+from typing import Final, NamedTuple
 
 from kubesched.cluster.apiserver import status
 from kubesched.cluster.apiserver.http.answers import JSON, Send, encode
 from kubesched.cluster.apiserver.http.bodies import Receive
 from kubesched.cluster.apiserver.http.forms import Shaper, event_line
+from kubesched.cluster.apiserver.http.negotiation import Form
 from kubesched.cluster.apiserver.storage import CompactedError, Store
-from kubesched.cluster.apiserver.verbs.watching import Watch
+from kubesched.cluster.apiserver.verbs.watching import Place, Watch
 
 SHORTEST_DEFAULT: Final = 1800.0  # seconds; a watch without a timeout ends after one to two times this, as upstream
 BOOKMARK_INTERVAL: Final = 60.0
@@ -26,13 +27,21 @@ LONGEST_PAUSE: Final = 0.02
 _INITIAL_BATCH: Final = 500
 
 
-class Pulse:
-    """Wakes the watchers of one resource, at most once per pause."""
+class Batch(NamedTuple):
+    """What watchers at one place read: the lines, and where they stand then."""
+
+    lines: bytes
+    place: Place
+
+
+class Audience:
+    """The watchers of one resource: woken together, at most once per pause. What they read alike is encoded once."""
 
     def __init__(self) -> None:
         self._woken: set[asyncio.Event] = set()
         self._scheduled = False
         self._last = 0.0
+        self._batches: dict[Hashable, Batch] = {}  # of the last beat
 
     def join(self, event: asyncio.Event) -> Callable[[], None]:
         self._woken.add(event)
@@ -50,9 +59,23 @@ class Pulse:
         else:
             loop.call_soon(self._beat)
 
+    def read(self, watch: Watch, shaper: Shaper) -> bytes:
+        """What happened since the watcher last read; empty if nothing that it wants. CompactedError if it is late."""
+        if shaper.form is Form.TABLE:  # its first event differs from the others
+            return _lines(watch, shaper)
+        key = (watch.interest, watch.place, watch.end, watch.resource.api_version, shaper.form)
+        batch = self._batches.get(key)
+        if batch is None:
+            lines = _lines(watch, shaper)
+            self._batches[key] = Batch(lines, watch.place)
+            return lines
+        watch.place = batch.place
+        return batch.lines
+
     def _beat(self) -> None:
         self._scheduled = False
         self._last = asyncio.get_running_loop().time()
+        self._batches.clear()
         for event in self._woken:
             event.set()
 
@@ -63,7 +86,7 @@ class WatchStreams:
     def __init__(self, store: Store, rng: random.Random) -> None:
         self._store = store
         self._rng = rng
-        self._pulses: dict[str, Pulse] = {}
+        self._audiences: dict[str, Audience] = {}
         self._open: set[asyncio.Event] = set()
         self._closing = False
 
@@ -76,12 +99,13 @@ class WatchStreams:
         woken = asyncio.Event()
         gone = asyncio.ensure_future(_disconnected(receive))
         gone.add_done_callback(lambda _: woken.set())
-        leave = self._pulse(watch).join(woken)
+        audience = self._audience(watch)
+        leave = audience.join(woken)
         self._open.add(woken)
         try:
             await self._store.settled()
             await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", JSON)]})
-            await self._run(watch, shaper, woken, gone, send)
+            await self._run(watch, shaper, audience, woken, gone, send)
             if not gone.done():
                 await send({"type": "http.response.body", "body": b""})
         finally:
@@ -90,7 +114,13 @@ class WatchStreams:
             gone.cancel()
 
     async def _run(
-        self, watch: Watch, shaper: Shaper, woken: asyncio.Event, gone: asyncio.Future[None], send: Send
+        self,
+        watch: Watch,
+        shaper: Shaper,
+        audience: Audience,
+        woken: asyncio.Event,
+        gone: asyncio.Future[None],
+        send: Send,
     ) -> None:
         loop = asyncio.get_running_loop()
         timeout = watch.options.timeout or SHORTEST_DEFAULT * (1 + self._rng.random())
@@ -100,18 +130,17 @@ class WatchStreams:
         while not (gone.done() or self._closing):
             woken.clear()
             try:
-                seen = watch.read()
+                lines = audience.read(watch, shaper)
             except CompactedError as error:
                 refusal = status.failure(status.expired(f"the watch was too slow: {error}"))
                 await send(_chunk(event_line("ERROR", encode(refusal))))
                 return
             now = loop.time()
-            lines = [shaper.event(kind, change) for kind, change in seen]
             if watch.options.bookmarks and (now >= next_bookmark or now >= end):
-                lines.append(shaper.bookmark(max(watch.version, self._published())))
+                lines += shaper.bookmark(max(watch.version, self._store.published))
                 next_bookmark = now + BOOKMARK_INTERVAL
             if lines:
-                await send(_chunk(b"".join(lines)))
+                await send(_chunk(lines))
             if now >= end:
                 return
             timer = loop.call_at(min(end, next_bookmark), woken.set)
@@ -128,15 +157,16 @@ class WatchStreams:
         else:
             await send(_chunk(b""))
 
-    def _published(self) -> int:
-        return self._store.published
-
-    def _pulse(self, watch: Watch) -> Pulse:
+    def _audience(self, watch: Watch) -> Audience:
         name = watch.resource.bucket_name
-        if name not in self._pulses:
-            pulse = self._pulses[name] = Pulse()
-            watch.listen(pulse.touch)
-        return self._pulses[name]
+        if name not in self._audiences:
+            audience = self._audiences[name] = Audience()
+            watch.listen(audience.touch)
+        return self._audiences[name]
+
+
+def _lines(watch: Watch, shaper: Shaper) -> bytes:
+    return b"".join([shaper.event(kind, change) for kind, change in watch.read()])
 
 
 def _chunk(body: bytes) -> dict[str, object]:

@@ -56,14 +56,13 @@ class ChangeType(Enum):
 class Change:
     """One write, as watchers see it. `entry` of a deletion is the object's last state at the deletion's version."""
 
-    __slots__ = ("_departed", "entry", "lines", "previous", "type")
+    __slots__ = ("_departed", "entry", "previous", "type")
 
     def __init__(self, change_type: ChangeType, entry: Entry, previous: Entry | None) -> None:
         self.type = change_type
         self.entry = entry
         self.previous = previous
         self._departed: Entry | None = None
-        self.lines: dict[tuple[str, ChangeType], bytes] = {}  # encodings for the wire, shared by all watchers
 
     @property
     def version(self) -> int:

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from kubesched.cluster.apiserver.tables.layout import (
     NONE,
+    Column,
     TableLayout,
     age_of,
     columns,
@@ -216,4 +217,13 @@ DISRUPTION_BUDGETS: Final = TableLayout(
 )
 CONTROLLER_REVISIONS: Final = TableLayout(columns("Name", "Controller", "Revision", "Age"), _controller_revision)
 POD_TEMPLATES: Final = TableLayout(columns("Name", "Containers", "Images", "Pod Labels"), _pod_template)
+SCALE: Final = TableLayout(
+    (Column("Name"), Column("Desired", "integer"), Column("Available", "integer"), Column("Age")),
+    lambda value, now: [
+        name_of(value),
+        value["spec"].get("replicas", 0),
+        value["status"]["replicas"],
+        age_of(value, now),
+    ],
+)
 POD_GROUPS: Final = TableLayout(columns("Name", "Policy", "Workload", "Status", "Age"), _pod_group)

@@ -21,38 +21,48 @@ class Seen(NamedTuple):
     change: Change
 
 
+class Place(NamedTuple):
+    """How far a watcher has read: a position in the history, and the version up to which it knows everything."""
+
+    position: int
+    version: int
+
+
 class Watch:
-    """One watcher's place. `initial` is what it gets first; `read` gives what happened since it was last called."""
+    """One watcher. `initial` is what it gets first; `read` gives what happened since it was last called.
+
+    Watches of one resource with the same `interest` read the same from the same `place`.
+    """
 
     def __init__(self, store: Store, resource: Resource, namespace: str, options: WatchOptions) -> None:
         bucket = store.bucket(resource.bucket_name, resource.read_fields)
         self.resource = resource
         self.options = options
-        self._namespace = namespace
+        self.interest = (namespace, options.labels, options.fields)
         self._history = bucket.history
         wanted = _start_version(options.version)
         self.starts_with_state = options.send_initial if options.send_initial is not None else not wanted
-        # With a journal, the state is ahead of the published history: what it contains must not be shown again.
-        self.version = self._known = store.version if self.starts_with_state else wanted
         self.initial: list[Entry] = []
         if self.starts_with_state:
             self.initial = [entry for entry in bucket.in_order(namespace) if self._matches(entry)]
-            self._position = self._history.end
+            self.place = Place(self._history.end, store.version)
         else:
             try:
-                self._position = self._history.position_after(wanted)
+                self.place = Place(self._history.position_after(wanted), wanted)
             except CompactedError as error:
                 raise status.expired(str(error)) from error
         self._selects = bool(namespace or options.labels.requirements or options.fields.requirements)
 
     def read(self) -> list[Seen]:
         """What happened since. CompactedError: the watcher was too slow and has to start anew."""
-        changes = self._history.read(self._position)
-        self._position += len(changes)
-        if changes:
-            self.version = max(self.version, changes[-1].version)
-            if changes[0].version <= self._known:
-                changes = [change for change in changes if change.version > self._known]
+        position, version = self.place
+        changes = self._history.read(position)
+        if not changes:
+            return []
+        self.place = Place(position + len(changes), max(version, changes[-1].version))
+        if changes[0].version <= version:
+            # With a journal, the initial state is ahead of the published history: it must not be shown again.
+            changes = [change for change in changes if change.version > version]
         if not self._selects:
             return [Seen(change.type, change) for change in changes]
         seen = []
@@ -64,6 +74,15 @@ class Watch:
 
     def listen(self, notify: Callable[[], None]) -> Callable[[], None]:
         return self._history.listen(notify)
+
+    @property
+    def version(self) -> int:
+        return self.place.version
+
+    @property
+    def end(self) -> int:
+        """The position up to which `read` would read now."""
+        return self._history.end
 
     @property
     def watchers(self) -> int:
@@ -90,9 +109,10 @@ class Watch:
         return ChangeType.DELETED if before else None
 
     def _matches(self, entry: Entry) -> bool:
-        if self._namespace and entry.namespace != self._namespace:
+        namespace, labels, fields = self.interest
+        if namespace and entry.namespace != namespace:
             return False
-        return self.options.labels.matches(entry.labels) and self.options.fields.matches(entry.fields)
+        return labels.matches(entry.labels) and fields.matches(entry.fields)
 
 
 def _start_version(text: str) -> int:

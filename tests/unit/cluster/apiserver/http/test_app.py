@@ -122,6 +122,12 @@ async def test_paths(request_app: Requester, api: Api, method: str, path: str, c
     assert (await request_app(method, path)).code == code
 
 
+async def test_an_unknown_path_has_empty_details(request_app: Requester) -> None:
+    """kubectl debug looks into them to find out whether the pod or its subresource is missing."""
+    answer = await request_app("PATCH", f"{PODS}/p/ephemeralcontainers")
+    assert (answer.code, json.loads(answer.body)["details"]) == (404, {})
+
+
 async def test_warnings_are_headers(request_app: Requester) -> None:
     """kubectl prints them."""
     body = b'{"metadata": {"name": "m"}, "nonsense": 1}'
@@ -150,6 +156,14 @@ async def test_openapi_describes_what_is_served(request_app: Requester) -> None:
     assert "fieldValidation" in [parameter["name"] for parameter in patch["parameters"]]
     old = json.loads((await request_app("GET", "/openapi/v2")).body)
     assert "io.k8s.api.core.v1.Pod" in old["definitions"]
+
+
+async def test_openapi_in_protobuf_describes_nothing(request_app: Requester) -> None:
+    """kubectl asks it about Lists and unknown kinds only, and has to be able to read it."""
+    accept = {"Accept": "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"}
+    answer = await request_app("GET", "/openapi/v2", headers=accept)
+    assert answer.headers[b"content-type"].endswith(b"+protobuf")
+    assert answer.body.startswith(b"\n\x032.0\x12")
 
 
 async def test_every_reference_of_openapi_leads_somewhere(request_app: Requester) -> None:
