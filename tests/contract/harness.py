@@ -134,9 +134,9 @@ class Client:
 
     def _connect(self) -> http.client.HTTPConnection:
         if not self._secure:
-            return http.client.HTTPConnection(self._host, self._port, timeout=30)
+            return http.client.HTTPConnection(self._host, self._port, timeout=120)
         context = ssl._create_unverified_context()
-        return http.client.HTTPSConnection(self._host, self._port, timeout=30, context=context)
+        return http.client.HTTPSConnection(self._host, self._port, timeout=120, context=context)
 
     def close(self) -> None:
         self._connection.close()

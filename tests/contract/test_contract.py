@@ -39,12 +39,12 @@ def embedded() -> Iterator[Client]:
         loop = runner.get_loop()
         thread = threading.Thread(target=runner.run, args=(serve(),))
         thread.start()
-        started.wait(10)
+        assert started.wait(60)
         client = Client(server.address)
         yield client
         client.close()
         loop.call_soon_threadsafe(stop.set)
-        thread.join(10)
+        thread.join()
 
 
 @pytest.fixture(scope="module")

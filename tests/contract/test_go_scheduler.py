@@ -56,7 +56,7 @@ async def test_pods_are_scheduled(tmp_path: Path) -> None:
     command.append("--authentication-skip-lookup")
     scheduler = await asyncio.create_subprocess_exec(*command, stderr=asyncio.subprocess.DEVNULL)
     try:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(120):
             await wait_until(api.watch(events), lambda: len(api.list(events, "default").entries) >= 5)
             refused = b'"Unschedulable"'
             await wait_until(api.watch(pods), lambda: refused in api.reader.get(pods, "large", "default").raw)

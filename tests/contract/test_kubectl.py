@@ -61,7 +61,7 @@ class Kubectl:
             input=text,
             capture_output=True,
             text=True,
-            timeout=30,
+            timeout=120,
             env=self._environment | environment,
             check=False,
         )
@@ -127,7 +127,7 @@ def test_metadata_and_nodes(kubectl: Kubectl) -> None:
     assert "untainted" in kubectl("taint", "node", "n1", "a-")
     assert "cordoned" in kubectl("cordon", "n1")
     assert "SchedulingDisabled" in kubectl("get", "nodes")
-    assert "node/n1 drained" in kubectl("drain", "n1", "--force", "--grace-period=0", "--timeout=10s")
+    assert "node/n1 drained" in kubectl("drain", "n1", "--force", "--grace-period=0", "--timeout=60s")
     assert "NotFound" in kubectl("get", "pod", "p", fails=True)
     assert "uncordoned" in kubectl("uncordon", "n1")
 
@@ -136,11 +136,11 @@ def test_workloads(kubectl: Kubectl) -> None:
     """scale, set image, rollout, expose, create, run, wait, delete."""
     assert "scaled" in kubectl("scale", "deploy", "web", "--replicas=4")
     assert "image updated" in kubectl("set", "image", "deploy/web", "c=nginx:9")
-    assert "timed out" in kubectl("rollout", "status", "deploy/web", "--timeout=1s", fails=True)
+    assert "timed out" in kubectl("rollout", "status", "deploy/web", "--timeout=3s", fails=True)
     assert "exposed" in kubectl("expose", "deploy", "web", "--port=80")
     assert "job.batch/j created" in kubectl("create", "job", "j", "--image=busybox", "--", "true")
     assert "pod/x created" in kubectl("run", "x", "--image=nginx")
-    assert "condition met" in kubectl("wait", "pod/x", "--for=jsonpath={.status.phase}=Pending", "--timeout=5s")
+    assert "condition met" in kubectl("wait", "pod/x", "--for=jsonpath={.status.phase}=Pending", "--timeout=60s")
     assert "deleted" in kubectl("delete", "pod", "x")
     assert "deleted" in kubectl("delete", "deploy,svc,job", "--all")
 

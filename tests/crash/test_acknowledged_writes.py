@@ -17,6 +17,7 @@ from kubesched.cluster.apiserver.process import ApiServerProcess
 
 ROUNDS = int(os.environ.get("KUBESCHED_CRASH_ROUNDS", "10"))
 WRITERS = 6
+WRITES = 20  # in every round at least, however slow the machine is
 MAPS = "/api/v1/namespaces/default/configmaps"
 
 
@@ -28,18 +29,18 @@ class Writer:
         self.acknowledged: str | None = None  # the value, or None when the object must not exist
         self.attempted: str | None = None
         self.version = 0
-        self._count = 0
+        self.count = 0
 
     async def run(self, port: int, rng: random.Random) -> None:
         """Write until the server is gone."""
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         try:
             while True:
-                self._count += 1
                 remove = self.acknowledged is not None and rng.random() < 0.2
-                self.attempted = None if remove else f"v{self._count}"
+                self.attempted = None if remove else f"v{self.count}"
                 await self._request(reader, writer, remove=remove)
                 self.acknowledged = self.attempted
+                self.count += 1
         except (OSError, asyncio.IncompleteReadError):
             pass
         finally:
@@ -72,12 +73,15 @@ async def test_acknowledged_writes_survive(tmp_path: Path) -> None:
         port = int(server.address.rpartition(":")[2])
         await asyncio.to_thread(check, server.address, writers, highest, attempt)
         tasks = [asyncio.create_task(writer.run(port, rng)) for writer in writers]
-        await asyncio.sleep(rng.uniform(0.02, 0.3))
+        enough = sum(writer.count for writer in writers) + WRITES
+        while sum(writer.count for writer in writers) < enough and not any(task.done() for task in tasks):  # noqa: ASYNC110 - killed at any moment, not right after a write
+            await asyncio.sleep(0.005)
+        await asyncio.sleep(rng.uniform(0, 0.3))
         os.kill(server.pid, signal.SIGKILL)
         await asyncio.gather(*tasks)
         await server.stop()
         highest = max(highest, *(writer.version for writer in writers))
-    assert highest > ROUNDS * WRITERS
+    assert highest > ROUNDS * WRITES
 
 
 def check(address: str, writers: list[Writer], highest: int, attempt: int) -> None:

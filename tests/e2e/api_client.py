@@ -12,6 +12,8 @@ from queue import Empty, LifoQueue
 from typing import Any
 from urllib.parse import urlsplit
 
+from tests.e2e.processes import PATIENCE
+
 Json = dict[str, Any]
 
 # kind → (API version, plural, whether it lives in a namespace)
@@ -105,7 +107,7 @@ class ApiClient:
         try:
             connection = self._idle.get_nowait()
         except Empty:
-            connection = http.client.HTTPSConnection(self._address, context=self._context, timeout=30)
+            connection = http.client.HTTPSConnection(self._address, context=self._context, timeout=PATIENCE)
         try:
             status, text = _send(connection, method, path, data, headers)
         except (http.client.HTTPException, OSError):

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import yaml
 from tests.e2e.api_client import ApiClient
 from tests.e2e.certificates import Authority, TokenSigner
-from tests.e2e.processes import Process, eventually, free_port
+from tests.e2e.processes import PATIENCE, Process, eventually, free_port
 
 SCHEDULER_USER = "system:kube-scheduler"
 ISSUER = "https://kubernetes.default.svc"
@@ -60,7 +60,7 @@ class RealControlPlane:
         (folder / "audit-policy.yaml").write_text(yaml.safe_dump(AUDIT_POLICY))
         self._admin_pair = certificate, key = self._authority.issue("admin", groups=("system:masters",))
         self.admin = ApiClient(self.server, ca=self._authority.file, pair=self._admin_pair)
-        self._admin_kubeconfig = self.kubeconfig(
+        self.admin_kubeconfig = self.kubeconfig(
             "admin", {"client-certificate": str(certificate), "client-key": str(key)}
         )
         self._etcd = self._start_etcd()
@@ -96,7 +96,7 @@ class RealControlPlane:
             "event-ttl": "1h",
         }
         self._api_server = self._start("kube-apiserver", flags)
-        eventually(self._is_ready, "kube-apiserver is ready", 60)
+        eventually(self._is_ready, "kube-apiserver is ready")
 
     def kill_api_server(self) -> None:
         if self._api_server is not None:
@@ -147,9 +147,9 @@ class RealControlPlane:
         """What kubectl says, as the administrator."""
         log = self.folder / "kubectl.log"
         log.unlink(missing_ok=True)
-        command = [str(self._programs / "kubectl"), f"--kubeconfig={self._admin_kubeconfig}", *arguments]
+        command = [str(self._programs / "kubectl"), f"--kubeconfig={self.admin_kubeconfig}", *arguments]
         process = Process(command, log, {**clean_environment(), "HOME": str(self.folder)})
-        assert process.wait(30) == 0, process.log
+        assert process.wait() == 0, process.log
         return process.log
 
     def bindings(self) -> Counter[str]:
@@ -182,7 +182,7 @@ class RealControlPlane:
 
     def _etcd_call(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
         request = urllib.request.Request(f"http://127.0.0.1:{self._etcd_port}{path}", json.dumps(body).encode())
-        with urllib.request.urlopen(request, timeout=10) as response:
+        with urllib.request.urlopen(request, timeout=PATIENCE) as response:
             answer: dict[str, Any] = json.load(response)
             return answer
 

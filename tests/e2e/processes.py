@@ -12,6 +12,9 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
+# A wait ends when its condition holds; this is only when to give up, on a machine that may be slow and shared.
+PATIENCE = 120.0
+
 
 class Process:
     """A child process. Its output goes to a file that a failing test can show."""
@@ -42,11 +45,11 @@ class Process:
     def signal(self, number: signal.Signals) -> None:
         self._child.send_signal(number)
 
-    def wait(self, seconds: float) -> int:
+    def wait(self, seconds: float = PATIENCE) -> int:
         """The exit code."""
         return self._child.wait(seconds)
 
-    def stop(self, seconds: float = 20.0) -> int:
+    def stop(self, seconds: float = PATIENCE) -> int:
         """End it kindly, then otherwise; the exit code."""
         if self.is_running:
             self._child.terminate()
@@ -68,7 +71,7 @@ def free_port() -> int:
         return port
 
 
-def eventually(look: Callable[[], T | None], what: str, seconds: float = 30.0, every: float = 0.05) -> T:
+def eventually(look: Callable[[], T | None], what: str, seconds: float = PATIENCE, every: float = 0.05) -> T:
     """The first truthy answer of `look`; fails the test, with the last answer, when none came in time."""
     deadline = time.monotonic() + seconds
     while True:

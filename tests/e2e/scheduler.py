@@ -12,7 +12,10 @@ from typing import Any
 
 import yaml
 from tests.e2e.control_plane import SCHEDULER_USER, ControlPlane, clean_environment
-from tests.e2e.processes import Process, eventually, free_port
+from tests.e2e.processes import PATIENCE, Process, eventually, free_port
+
+# Quick, but not so quick that a leader on a busy machine fails to renew in time.
+LEASE_SECONDS, RENEW_SECONDS, RETRY_SECONDS = 12, 9, 1
 
 # Nothing of this may ever be in a log: it would be a bug that we caught and went on from.
 NEVER_LOGGED = ("Traceback (most recent", "Background task crashed", "A handler failed", "Plugin raised")
@@ -60,7 +63,7 @@ class Scheduler(Process):
         """The status of an anonymous request; 0 where nobody listens."""
         try:
             with urllib.request.urlopen(
-                f"https://127.0.0.1:{self.port}{path}", timeout=5, context=self._tls
+                f"https://127.0.0.1:{self.port}{path}", timeout=PATIENCE, context=self._tls
             ) as response:
                 return int(response.status)
         except urllib.error.HTTPError as error:
@@ -84,9 +87,9 @@ def configuration(kubeconfig: Path, *, elect: bool = False, qps: float = 1000, *
         "clientConnection": {"kubeconfig": str(kubeconfig), "qps": qps, "burst": int(2 * qps)},
         "leaderElection": {
             "leaderElect": elect,
-            "leaseDuration": "4s",
-            "renewDeadline": "3s",
-            "retryPeriod": "1s",
+            "leaseDuration": f"{LEASE_SECONDS}s",
+            "renewDeadline": f"{RENEW_SECONDS}s",
+            "retryPeriod": f"{RETRY_SECONDS}s",
         },
         "profiles": [profile()],
         **fields,

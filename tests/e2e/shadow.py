@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple
 
 import yaml
@@ -23,6 +22,8 @@ from tests.e2e.processes import Process, eventually
 from tests.e2e.scheduler import configuration, profile
 
 SHADOW = "shadow"
+# Logged when the refused pod no longer counts in kube-scheduler's cache.
+FORGOTTEN = '"Error scheduling pod; retrying"'
 SCORE = re.compile(
     r'"Calculated node\'s final score for pod" pod="default/(?P<pod>\S+)" node="(?P<node>\S+)" score=(?P<score>\d+)'
 )
@@ -40,7 +41,7 @@ class ShadowScheduler:
 
     def __init__(self, program: Path, control_plane: ControlPlane) -> None:
         self._admin = control_plane.admin
-        self._refused: SimpleQueue[str] = SimpleQueue()
+        self._refused: dict[str, str] = {}  # pod → node
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._thread = threading.Thread(target=self._server.serve_forever)
         self._thread.start()
@@ -71,18 +72,17 @@ class ShadowScheduler:
         return decision
 
     def _decision(self, name: str, logged: int) -> Decision | None:
-        try:
-            chosen = self._refused.get_nowait()
-        except Empty:
+        if name not in self._refused:
             found = condition(self._admin.get("Pod", name))
             return Decision(frozenset(), found["message"]) if found.get("reason") == "Unschedulable" else None
-        with self._process.log_file.open() as log:
-            log.seek(logged)
-            scores = {
-                found["node"]: int(found["score"]) for found in SCORE.finditer(log.read()) if found["pod"] == name
-            }
+        with self._process.log_file.open() as file:
+            file.seek(logged)
+            log = file.read()
+        if not any(FORGOTTEN in line and f'pod="default/{name}"' in line for line in log.splitlines()):
+            return None
+        scores = {found["node"]: int(found["score"]) for found in SCORE.finditer(log) if found["pod"] == name}
         best = [node for node, score in scores.items() if score == max(scores.values())]
-        return Decision(frozenset(best or [chosen]), "")
+        return Decision(frozenset(best or [self._refused[name]]), "")
 
     def stop(self) -> None:
         self._process.kill()
@@ -96,7 +96,7 @@ class ShadowScheduler:
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 binding = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                refused.put(binding["Node"])
+                refused[binding["PodName"]] = binding["Node"]
                 text = json.dumps({"Error": "only asking"}).encode()
                 self.send_response(200)
                 self.send_header("Content-Length", str(len(text)))

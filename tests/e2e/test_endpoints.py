@@ -34,15 +34,21 @@ def test_metrics_and_pages_are_for_who_may_read_them(
     admin.create(node("n1"))
     scheduler = start_scheduler()
     admin.create_all([pod("fits", cpu="1"), pod("too-large", cpu="100")])
+    eventually(lambda: "FailedScheduling" in str(admin.list("Event")), "the large pod was tried")
     eventually(lambda: admin.node_of("fits"), "the pod is placed")
     for path, code in (("/healthz", 200), ("/livez", 200), ("/readyz", 200), ("/metrics", 403)):
         assert scheduler.answers(path) == code, path
 
     with_certificate = real_cluster.client(f"https://127.0.0.1:{scheduler.port}")
-    metrics = with_certificate.call("GET", "/metrics")["text"]
+    attempts = 'scheduler_schedule_attempts_total{profile="default-scheduler",result='
+
+    def metrics_once_the_binding_is_answered() -> str:
+        page: str = with_certificate.call("GET", "/metrics")["text"]
+        return page if f'{attempts}"scheduled"}}' in page else ""
+
+    metrics = eventually(metrics_once_the_binding_is_answered, "the binding is counted")
     config = with_certificate.call("GET", "/configz")["componentconfig"]
     with_certificate.close()
-    attempts = 'scheduler_schedule_attempts_total{profile="default-scheduler",result='
     assert f'{attempts}"scheduled"}} 1.0' in metrics
     assert f'{attempts}"unschedulable"}} 1.0' in metrics
     assert 'scheduler_pending_pods{queue="unschedulable"} 1.0' in metrics

@@ -86,4 +86,4 @@ def test_an_extender_filters_and_scores(
     assert reason["message"].startswith("0/3 nodes are available: 3 too plain for us.")
     extender.accepted = {"n2"}
     admin.patch("Node", "n1", {"metadata": {"annotations": {"anything": "happens"}}})
-    eventually(lambda: admin.node_of("refused") == "n2", "the pod is placed", 10)
+    eventually(lambda: admin.node_of("refused") == "n2", "the pod is placed")

@@ -13,6 +13,9 @@ from tests.e2e.control_plane import RealControlPlane
 from tests.e2e.manifests import Json, node, pod
 from tests.e2e.processes import eventually
 
+# So much longer than a token says the API server takes it, since clocks differ.
+CLOCK_SKEW = timedelta(minutes=1)
+
 
 def assert_placed_once(real_cluster: RealControlPlane, pods: int, *, pods_per_node: int) -> None:
     """Every pod has a node, no pod was bound twice, and no node has more pods than it takes."""
@@ -30,12 +33,12 @@ def test_the_api_server_dies_in_the_middle_of_a_thousand_bindings(
     admin, count = real_cluster.admin, 1000
     admin.create_all(node(f"n{number}", pods=110) for number in range(10))
     admin.create_all(pod(f"p{number}", cpu="10m") for number in range(count))
-    start_scheduler(config={"qps": 200}, ready=False)
+    start_scheduler(config={"qps": 80}, ready=False)  # ten seconds for all of them: time enough to see the middle
     bound = eventually(lambda: (found := len(admin.placements())) > 100 and found, "pods are being bound", every=0.02)
     real_cluster.kill_api_server()
     assert bound < count, "the API server died too late for this test"
     real_cluster.start_api_server()
-    eventually(lambda: len(admin.placements()) == count, "all pods are bound", 90, every=0.5)
+    eventually(lambda: len(admin.placements()) == count, "all pods are bound", every=0.5)
     assert_placed_once(real_cluster, count, pods_per_node=110)
 
 
@@ -61,7 +64,7 @@ def test_a_forgotten_version_leads_to_a_fresh_list(
     real_cluster.start_api_server()
     scheduler.signal(signal.SIGCONT)
 
-    eventually(lambda: admin.placements() == {"on-kept": "kept", "on-added": "added"}, "both pods are placed", 60)
+    eventually(lambda: admin.placements() == {"on-kept": "kept", "on-added": "added"}, "both pods are placed")
     eventually(lambda: "Watch closed: relisting" in scheduler.log, "versions were gone")
     scheduler.signal(signal.SIGUSR2)
     eventually(lambda: "Cache and informers agree" in scheduler.log, "the state is as after a fresh start")
@@ -73,25 +76,17 @@ def test_an_expired_token_is_replaced_by_the_exec_plugin(
     """A kubeconfig's credential plugin is asked again when the API server no longer takes its token."""
     admin = real_cluster.admin
     account = scheduler_account(admin)
-    now = datetime.now(UTC)
-    tokens = real_cluster.folder / "tokens"
-    tokens.write_text(
-        "\n".join(
-            [
-                # The API server allows for clocks that differ by a minute: this one is good for five seconds.
-                real_cluster.tokens.token(account, expires=now - timedelta(seconds=55)),
-                real_cluster.tokens.token(account, expires=now + timedelta(hours=1)),
-            ]
-        )
-    )
-    kubeconfig = real_cluster.kubeconfig("by-plugin", {"exec": plugin(real_cluster.folder, tokens)})
+    tokens, runs = real_cluster.folder / "tokens", real_cluster.folder / "plugin-runs"
+    runs.write_text("")
+    kubeconfig = real_cluster.kubeconfig("by-plugin", {"exec": plugin(real_cluster.folder, tokens, runs)})
     admin.create(node("n1"))
+    now = datetime.now(UTC)
+    expires = now + timedelta(seconds=5)
+    short = real_cluster.tokens.token(account, expires=expires - CLOCK_SKEW)
+    long = real_cluster.tokens.token(account, expires=now + timedelta(hours=1))
+    tokens.write_text(f"{short}\n{long}")
     scheduler = start_scheduler(kubeconfig=kubeconfig)
-    admin.create(pod("before", cpu="10m"))
-    eventually(lambda: admin.node_of("before"), "the first pod is placed")
-    assert len(tokens.read_text().splitlines()) == 1, "the plugin ran once"
-
-    numbers = iter(range(1000))
+    numbers = iter(range(10_000))
 
     def another_pod_needs_another_token() -> bool:
         admin.create(pod(f"p{next(numbers)}", cpu="10m"))
@@ -101,6 +96,8 @@ def test_an_expired_token_is_replaced_by_the_exec_plugin(
     admin.create(pod("after", cpu="10m"))
     eventually(lambda: admin.node_of("after"), "a pod is placed with the second token")
     assert scheduler.is_running
+    _, second = (float(moment) for moment in runs.read_text().split())
+    assert second >= expires.timestamp(), "the plugin is asked again when its token is over, not before"
 
 
 def scheduler_account(admin: ApiClient) -> Json:
@@ -122,11 +119,13 @@ def scheduler_account(admin: ApiClient) -> Json:
     return account
 
 
-def plugin(folder: Path, tokens: Path) -> Json:
-    """An exec plugin that hands out the tokens in a file, one per run."""
+def plugin(folder: Path, tokens: Path, runs: Path) -> Json:
+    """An exec plugin that hands out the tokens in a file, one per run, and notes when it ran."""
     script = folder / "plugin.py"
     script.write_text(
-        "import json, pathlib\n"
+        "import json, pathlib, time\n"
+        f"with open({str(runs)!r}, 'a') as runs:\n"
+        "    print(time.time(), file=runs)\n"
         f"file = pathlib.Path({str(tokens)!r})\n"
         "token, *rest = file.read_text().splitlines()\n"
         "file.write_text('\\n'.join(rest))\n"

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import signal
-import time
+from datetime import datetime
 
 from tests.e2e.conftest import StartScheduler
 from tests.e2e.control_plane import RealControlPlane
 from tests.e2e.manifests import node, pod
 from tests.e2e.processes import eventually
+from tests.e2e.scheduler import LEASE_SECONDS, RETRY_SECONDS
 from tests.e2e.test_faults import assert_placed_once
 
 LEASE = "kube-scheduler"
-LEASE_SECONDS, RETRY_SECONDS = 4.0, 1.0
+# How late a standby may be on a busy machine.
+SLACK_SECONDS = 10.0
 
 
 def holder(real_cluster: RealControlPlane) -> str:
@@ -22,6 +24,12 @@ def holder(real_cluster: RealControlPlane) -> str:
     return name
 
 
+def noted_at(real_cluster: RealControlPlane, what: str) -> float:
+    """A moment that the lease's holder noted: `renewTime` or `acquireTime`."""
+    lease = real_cluster.admin.get("Lease", LEASE, "kube-system")
+    return datetime.fromisoformat(lease["spec"][what]).timestamp()
+
+
 def test_a_standby_takes_over_from_a_killed_leader(
     real_cluster: RealControlPlane, start_scheduler: StartScheduler
 ) -> None:
@@ -29,16 +37,18 @@ def test_a_standby_takes_over_from_a_killed_leader(
     admin, count = real_cluster.admin, 400
     admin.create_all(node(f"n{number}") for number in range(5))
     admin.create_all(pod(f"p{number}", cpu="10m") for number in range(count))
-    leader = start_scheduler("leader", config={"elect": True, "qps": 10}, ready=False)
+    leader = start_scheduler("leader", config={"elect": True, "qps": 5}, ready=False)
     first = eventually(lambda: holder(real_cluster), "the first one leads")
     start_scheduler("standby", config={"elect": True, "qps": 300})
     eventually(admin.placements, "the leader has begun", every=0.02)
     leader.kill()
-    killed = time.monotonic()
+    renewed = noted_at(real_cluster, "renewTime")
+    assert holder(real_cluster) == first
     assert len(admin.placements()) < count, "the leader was killed too late for this test"
     eventually(lambda: holder(real_cluster) not in ("", first), "the other one leads", every=0.02)
+    waited = noted_at(real_cluster, "acquireTime") - renewed
     # The retry period is stretched by up to 120 %, so that two standbys do not ask in step.
-    assert time.monotonic() - killed < LEASE_SECONDS + 2.2 * RETRY_SECONDS + 0.5
+    assert LEASE_SECONDS <= waited < LEASE_SECONDS + 2.2 * RETRY_SECONDS + SLACK_SECONDS
     eventually(lambda: len(admin.placements()) == count, "all pods are bound", every=0.2)
     assert_placed_once(real_cluster, count, pods_per_node=110)
 
@@ -50,10 +60,10 @@ def test_a_leader_that_is_asked_to_stop_leaves_order_behind(
     admin, count = real_cluster.admin, 500
     admin.create_all(node(f"n{number}") for number in range(5))
     admin.create_all(pod(f"p{number}", cpu="10m") for number in range(count))
-    leader = start_scheduler("leader", config={"elect": True, "qps": 40}, ready=False)
+    leader = start_scheduler("leader", config={"elect": True, "qps": 20}, ready=False)
     eventually(lambda: len(admin.placements()) > 20, "some pods are bound", every=0.02)
     leader.signal(signal.SIGTERM)
-    assert leader.wait(15) == 0
+    assert leader.wait() == 0
     assert holder(real_cluster) == ""
     assert 20 < len(admin.placements()) < count
 
@@ -72,7 +82,7 @@ def test_a_leader_without_its_lease_ends_at_once(
     taken = {"holderIdentity": "usurper", "leaseDurationSeconds": 60}
     real_cluster.admin.patch("Lease", LEASE, {"spec": taken}, "kube-system")
     leader.signal(signal.SIGCONT)
-    assert leader.wait(LEASE_SECONDS + 5) == 1
+    assert leader.wait() == 1
     assert "Leaderelection lost" in leader.log
 
 
@@ -80,5 +90,5 @@ def test_without_election_a_stop_is_an_error(real_cluster: RealControlPlane, sta
     """As kube-scheduler: it was not meant to end."""
     scheduler = start_scheduler()
     scheduler.signal(signal.SIGTERM)
-    assert scheduler.wait(10) == 1
+    assert scheduler.wait() == 1
     assert "finished without leader elect" in scheduler.log

@@ -52,7 +52,7 @@ def decide(real_cluster: RealControlPlane, manifest: Json) -> str:
         text: str = found["spec"].get("nodeName", "") or condition(found).get("message", "")
         return text
 
-    return eventually(decision, f"a decision about {name}", 5, every=0.002)
+    return eventually(decision, f"a decision about {name}", every=0.002)
 
 
 def mixed_nodes() -> list[Json]:

@@ -29,6 +29,9 @@ from kubesched.serving.server import ServingOptions
 from kubesched.telemetry.metrics import SchedulerMetrics
 from kubesched.testing import make_node, make_pod
 
+# When to give up waiting; on a free machine everything here takes a moment.
+PATIENCE = 60.0
+
 
 @pytest.fixture(autouse=True)
 def _collector_as_it_was() -> Iterator[None]:
@@ -88,9 +91,9 @@ async def running(process: SchedulerProcess) -> AsyncIterator[asyncio.Task[int]]
             await task
 
 
-async def until(look: Callable[[], Awaitable[object]], seconds: float = 10.0) -> None:
+async def until(look: Callable[[], Awaitable[object]]) -> None:
     """Ask again and again until the answer is true: what another process did comes without an event for us."""
-    async with asyncio.timeout(seconds):
+    async with asyncio.timeout(PATIENCE):
         answer = await look()
         while not answer:
             await asyncio.sleep(0.02)
@@ -153,7 +156,7 @@ async def test_a_lost_lease_ends_it_at_once(scene: Scene) -> None:
         await until(lambda: _holder(scene))
         taken = {"spec": {"holderIdentity": "usurper", "leaseDurationSeconds": 60}}
         await scene.rest.patch(Lease, "kube-scheduler", taken, namespace="kube-system")
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE):
             assert await scene.exits.get() == 1
 
 

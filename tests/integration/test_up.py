@@ -84,7 +84,7 @@ def test_a_port_that_is_taken_is_one_clear_line(start_up: Any) -> None:
         up = start_up("--port", str(port), ready=False)
         up.read_until("error:")
         assert up.lines == [f"error: port {port} is taken: choose another one with --port, or 0 for any free one"]
-        assert up.process.wait(timeout=20) == 1
+        assert up.process.wait(timeout=120) == 1
 
 
 def test_a_bad_manifest_is_one_clear_line(start_up: Any, tmp_path: Path) -> None:
@@ -93,7 +93,7 @@ def test_a_bad_manifest_is_one_clear_line(start_up: Any, tmp_path: Path) -> None
     up = start_up("-f", "bad.yaml", ready=False)
     up.read_until("error:")
     assert up.lines == ['error: bad.yaml: Pod "p" is invalid: spec.containers: Required value']
-    assert up.process.wait(timeout=20) == 1
+    assert up.process.wait(timeout=120) == 1
 
 
 def test_a_plugin_of_ones_own_decides(start_up: Any, tmp_path: Path, web: Path) -> None:

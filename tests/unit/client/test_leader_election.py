@@ -62,6 +62,7 @@ class Candidate:
             on_started_leading=self._started,
             on_stopped_leading=self._stopped,
             on_new_leader=lambda leader: self.heard.append(f"leader {leader}"),
+            on_slow_renewal=lambda: self.heard.append("slow renewal"),
             on_event=lambda message: self.heard.append(f"event {message}"),
         )
         self.task: asyncio.Task[None] | None = None
@@ -253,6 +254,7 @@ async def test_a_conflict_is_read_again() -> None:
         scene.server.put(LEASES, touched)
         await scene.wait(2.1)
         assert [call.method for call in scene.server.calls[-3:]] == ["PUT", "GET", "PUT"]
+        assert a.heard[-1] == "slow renewal"
         await scene.wait(20)
         assert a.leading
 

@@ -99,7 +99,7 @@ async def test_the_loop_survives_whatever_an_attempt_brings(new_bench: Any) -> N
         await asyncio.sleep(0)
     assert sorted(bench.places().values()).count("backoff") == 10
     bench.queue.close()
-    await asyncio.wait_for(loop, 5)
+    await asyncio.wait_for(loop, 60)
 
 
 async def test_without_nodes_a_pod_waits(new_bench: Any) -> None:

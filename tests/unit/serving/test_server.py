@@ -86,7 +86,7 @@ async def get(
         context = ssl.create_default_context(cadata=ca_pem) if ca_pem else ssl._create_unverified_context()
         if client is not None:
             context.load_cert_chain(*client)
-        connection = http.client.HTTPSConnection("127.0.0.1", server.port, context=context, timeout=10)
+        connection = http.client.HTTPSConnection("127.0.0.1", server.port, context=context, timeout=60)
         try:
             connection.request("GET", path, headers={"Authorization": f"Bearer {token}"} if token else {})
             response = connection.getresponse()

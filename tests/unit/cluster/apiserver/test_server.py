@@ -141,7 +141,7 @@ async def test_silent_connections_hold_nobody_up(tmp_path: Path) -> None:
             writers.append(writer)
         for _ in range(20):
             with await asyncio.to_thread(
-                urllib.request.urlopen, f"{server.address}/api/v1/namespaces", timeout=5
+                urllib.request.urlopen, f"{server.address}/api/v1/namespaces", timeout=60
             ) as got:
                 assert got.status == 200
     finally:
