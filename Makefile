@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup run test check bench e2e format lock clean
+.PHONY: setup run test check bench compare e2e format lock clean
 .DEFAULT_GOAL := test
 
 setup: .venv/.ready ## create .venv with the locked versions and the kubesched command
@@ -34,6 +34,9 @@ format: setup
 bench: setup ## benchmarks: throughput and cost per stage, and the embedded API server's
 	$(BIN)/kubesched bench --config benchmarks --label standard
 	$(BIN)/python benchmarks/api_server.py
+
+compare: setup ## beside kube-scheduler, on a real etcd and kube-apiserver: half an hour
+	$(BIN)/python benchmarks/compare.py --rounds 3
 
 e2e: setup ## against a real etcd and kube-apiserver; built by name where Go is there, skipped where they cannot be had
 	-$(BIN)/python tools/controlplane/install.py

@@ -1,6 +1,6 @@
 """How long `kubesched run` takes to know a large cluster, and how much memory it needs for that.
 
-    python -m benchmarks.sync [--nodes 5000] [--pods 50000]
+    python benchmarks/sync.py [--nodes 5000] [--pods 50000]
 
 Starts a real etcd and kube-apiserver (see tools/controlplane), writes the objects straight into etcd, as an API server
 would have stored them, and measures from the scheduler's first request to the moment when its handlers are synced.
@@ -11,17 +11,20 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import sys
 import tempfile
 import uuid
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).parent.parent))  # for `tests` and `tools`, which are not installed
+
 from tests.e2e.api_client import ApiError
 from tests.e2e.control_plane import RealControlPlane
 from tests.e2e.processes import eventually
 from tests.e2e.scheduler import Scheduler
-from tools.controlplane.install import install
+from tools.controlplane.install import NotInstallableError, install
 
 CREATED = "2026-01-01T00:00:00Z"
 STARTED, SYNCED = "Starting Kubernetes Scheduler", "Handlers synced"
@@ -34,8 +37,12 @@ def main() -> None:
     parser.add_argument("--pods", type=int, default=50_000)
     parser.add_argument("--flags", default="", help="more flags of `kubesched run`, separated by spaces")
     arguments = parser.parse_args()
+    try:
+        programs = install()
+    except NotInstallableError as error:
+        sys.exit(f"error: no control plane: {error}")
     with tempfile.TemporaryDirectory() as folder:
-        control_plane = RealControlPlane(install(), Path(folder))
+        control_plane = RealControlPlane(programs, Path(folder))
         try:
             print(f"storing {arguments.nodes} nodes and {arguments.pods} pods …")
             store(control_plane, arguments.nodes, arguments.pods)
@@ -178,12 +185,6 @@ def pod(number: int, nodes: int) -> dict[str, Any]:
             ],
         },
     }
-
-
-def _toleration(of: str) -> dict[str, Any]:
-    """As the API server's admission adds it to every pod."""
-    key = f"node.kubernetes.io/{of}"
-    return {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
 
 
 def _metadata(name: str) -> dict[str, Any]:

@@ -40,6 +40,7 @@ def make_elector(
         identity=default_identity(hostname, random),
     )
     status = metrics.master_status.labels(config.resource_name)
+    slow_renewals = metrics.slowpath.labels(config.resource_name)
 
     def started() -> None:
         status.set(1.0)
@@ -58,5 +59,6 @@ def make_elector(
         on_stopped_leading=lambda: status.set(0.0),
         on_lost=on_lost,
         on_new_leader=seen,
+        on_slow_renewal=slow_renewals.inc,
         on_event=lambda note: recorders.election_event(lock.reference(), note),
     )

@@ -15,6 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from kubesched.assembly.bench import worker
+from kubesched.assembly.bench.comparison import Typical, compared
 from kubesched.assembly.bench.plot import growth_plots
 from kubesched.assembly.bench.processes import KUBECONFIG
 from kubesched.assembly.bench.results import Result, data_items
@@ -51,8 +52,10 @@ def bench(
     ] = Mode.CORE,
     kubeconfig: Annotated[Path | None, typer.Option(help="The cluster to use with --mode cluster.")] = None,
     against: Annotated[
-        str, typer.Option(help="Run every workload with another scheduler, too: its command line, with {kubeconfig}.")
-    ] = "",
+        list[str] | None,
+        typer.Option(help="Run every workload with another scheduler, too: its command line, with {kubeconfig}."),
+    ] = None,
+    rounds: Annotated[int, typer.Option(min=1, help="How often every workload runs; schedulers take turns.")] = 1,
     hold: Annotated[
         bool, typer.Option("--hold", help="Start the scheduler when the measured pods are all there, not before.")
     ] = False,
@@ -67,12 +70,13 @@ def bench(
     if not workloads:
         raise ConfigurationError(["no workload matches: see --config, --workload and --label"])
     options = RunOptions(mode=mode, time_limit=time_limit, stages=stages, kubeconfig=kubeconfig, holds=hold)
-    _check(options, against)
-    results = _run_all(workloads, options, against)
+    others = against or []
+    _check(options, others)
+    results = _run_all(workloads * rounds, [options, *(replace(options, scheduler=command) for command in others)])
     console = Console(highlight=False, width=None if sys.stdout.isatty() else PLAIN_WIDTH)
     console.print(_table(results))
-    if against:
-        console.print(_ratio_table(results))
+    if others:
+        console.print(_comparison_table(compared(results)))
     for result in results:
         if result.stages:
             console.print(_stage_table(result))
@@ -100,7 +104,7 @@ def plot(
         typer.echo(out / name)
 
 
-def _check(options: RunOptions, against: str) -> None:
+def _check(options: RunOptions, against: list[str]) -> None:
     """Options that make no sense together."""
     problems = []
     if options.mode == Mode.CLUSTER and options.kubeconfig is None:
@@ -109,16 +113,15 @@ def _check(options: RunOptions, against: str) -> None:
         problems.append("--against needs an API server: --mode embedded or cluster")
     if options.mode != Mode.CORE and options.stages:
         problems.append("--stages needs the scheduler in this process: --mode core")
-    if against and KUBECONFIG not in against:
+    if any(KUBECONFIG not in command for command in against):
         problems.append(f"--against: the command line must contain {KUBECONFIG}")
     if problems:
         raise ConfigurationError(problems)
 
 
-def _run_all(workloads: list[Workload], options: RunOptions, against: str) -> list[Result]:
-    """Each workload with our scheduler and, right after it, with the other one."""
+def _run_all(workloads: list[Workload], choices: list[RunOptions]) -> list[Result]:
+    """Each workload with our scheduler and, right after it, with the others."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    choices = [options, replace(options, scheduler=against)] if against else [options]
     runs = [(workload, chosen) for workload in workloads for chosen in choices]
     results: list[Result] = []
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
@@ -169,25 +172,25 @@ def _table(results: list[Result]) -> Table:
     return table
 
 
-def _ratio_table(results: list[Result]) -> Table:
-    """Ours over the other's: throughput, CPU time, memory."""
-    table = Table(title="compared with the other scheduler", box=None, title_justify="left")
+def _comparison_table(workloads: list[list[Typical]]) -> Table:
+    """Medians over all rounds; behind each other scheduler, how many times its figures ours are."""
+    table = Table(title="medians, and the first scheduler's over the others'", box=None, title_justify="left")
     table.add_column("workload", no_wrap=True)
-    for name in ("pods/s", "CPU", "memory"):
+    table.add_column("scheduler", no_wrap=True)
+    for name in ("pods/s", "CPU s", "peak MiB", "pods/s ×", "CPU ×", "memory ×"):
         table.add_column(name, justify="right")
-    for ours, other in zip(results[::2], results[1::2], strict=True):
-        for mine, theirs in zip(ours.collected, other.collected, strict=False):
+    for ours, *others in workloads:
+        for one in (ours, *others):
+            ratios = ours.over(one) if one is not ours else (None, None, None)
             table.add_row(
-                ours.workload,
-                _ratio(mine.throughput, theirs.throughput),
-                _ratio(mine.cpu_seconds, theirs.cpu_seconds),
-                _ratio(ours.peak_rss_mib, other.peak_rss_mib),
+                one.workload,
+                one.scheduler,
+                f"{one.throughput:,.0f}",
+                f"{one.cpu_seconds:.2f}",
+                f"{one.peak_rss_mib:,.0f}",
+                *(f"{ratio:.2f}" if ratio is not None else "" for ratio in ratios),
             )
     return table
-
-
-def _ratio(mine: float, theirs: float) -> str:
-    return f"{mine / theirs:.2f}×" if theirs else "–"
 
 
 def _stage_table(result: Result) -> Table:

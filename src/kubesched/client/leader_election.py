@@ -61,8 +61,8 @@ class LeaderElector:
 
     `on_started_leading()` once, when we lead; `on_stopped_leading()` always at the end, even without having led;
     `on_lost()` when the lease could not be renewed: at once, before the attempt to release it, since from then on
-    another one may lead; `on_new_leader(identity)` for every leader seen, ourselves included; `on_event(message)` for
-    the Lease's events.
+    another one may lead; `on_new_leader(identity)` for every leader seen, ourselves included; `on_slow_renewal()` when
+    our own lease had to be read before it could be renewed; `on_event(message)` for the Lease's events.
     """
 
     def __init__(
@@ -76,6 +76,7 @@ class LeaderElector:
         on_stopped_leading: Callable[[], None],
         on_lost: Callable[[], None] | None = None,
         on_new_leader: Callable[[str], None] | None = None,
+        on_slow_renewal: Callable[[], None] | None = None,
         on_event: Callable[[str], None] | None = None,
     ) -> None:
         timing.check()
@@ -87,6 +88,7 @@ class LeaderElector:
         self._on_stopped_leading = on_stopped_leading
         self._on_lost = on_lost
         self._on_new_leader = on_new_leader
+        self._on_slow_renewal = on_slow_renewal
         self._on_event = on_event
         self._observed = LeaderRecord()
         self._observed_at = clock.monotonic()
@@ -190,6 +192,8 @@ class LeaderElector:
         if current.holder and self._is_lease_valid() and not self.is_leader:
             log.info("Lease is held by and has not yet expired", v=4, lock=str(self._lock), holder=current.holder)
             return False
+        if self.is_leader and self._on_slow_renewal is not None:
+            self._on_slow_renewal()
         mine = self._record(current, transitions=current.transitions + (0 if self.is_leader else 1))
         await self._lock.update(mine)
         self._observe(mine)

@@ -44,7 +44,12 @@ class RunOptions:
 
     @property
     def scheduler_name(self) -> str:
-        return Path(shlex.split(self.scheduler)[0]).name if self.scheduler else "kubesched"
+        """The program's name, or its script's where it is Python that runs one."""
+        if not self.scheduler:
+            return "kubesched"
+        program, *arguments = shlex.split(self.scheduler)
+        is_script = Path(program).name.startswith("python") and arguments
+        return Path(arguments[0]).stem if is_script else Path(program).name
 
 
 def run_apart(workload: Workload, options: RunOptions, progress: Progress) -> Result:
