@@ -10,9 +10,10 @@ import asyncio
 import ipaddress
 import re
 import socket
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable
+from contextlib import AsyncExitStack
 from datetime import timedelta
-from typing import Final, NoReturn
+from typing import Final, NoReturn, TypeVar
 from urllib.parse import SplitResult, urlsplit
 
 from cryptography import x509
@@ -48,6 +49,8 @@ _CONNECT_FAILED: Final = "client error (Connect)"
 _UNTRUSTED: Final = "invalid peer certificate"
 _MANUAL_LINK: Final = re.compile(r": https://docs\.rs/\S+$")
 _PEM: Final = serialization.Encoding.PEM
+
+T = TypeVar("T")
 
 
 class HttpTransport:
@@ -94,8 +97,8 @@ class HttpTransport:
             builder = self._builder(client, method, url, time_limit)
             if body is not None:
                 builder = builder.header("Content-Type", content_type).body_bytes(body)
-            answer = await builder.build().send()
-            content = (await answer.bytes()).to_bytes()
+            answer = await cancellable(builder.build().send())
+            content = (await cancellable(answer.bytes())).to_bytes()
         except PyreqwestError as error:
             _raise(method, url, error)
         if answer.status < 400:
@@ -109,15 +112,15 @@ class HttpTransport:
             # Without the limit of 0 the last events of a burst stay in a buffer until more data comes.
             builder = self._builder(client, "GET", url, time_limit).streamed_read_buffer_limit(0)
             try:
-                async with builder.build_streamed() as answer:
+                async with AsyncExitStack() as stack:
+                    answer = await cancellable(stack.enter_async_context(builder.build_streamed()))
                     if answer.status == 401 and not last_try and await self._renewed(used):
                         continue
                     if answer.status >= 300:
-                        raise_status(
-                            answer.status, (await answer.bytes()).to_bytes(), _headers_of(answer), method="GET", url=url
-                        )
+                        content = (await cancellable(answer.bytes())).to_bytes()
+                        raise_status(answer.status, content, _headers_of(answer), method="GET", url=url)
                     reader = answer.body_reader
-                    while (chunk := await reader.read_chunk()) is not None:
+                    while (chunk := await cancellable(reader.read_chunk())) is not None:
                         yield chunk.to_bytes()
                     return
             except PyreqwestError as error:
@@ -148,6 +151,21 @@ class HttpTransport:
     async def _renewed(self, used: Credential) -> bool:
         self._connection.credentials.rejected(used)
         return await self._connection.credentials.current() is not used
+
+
+async def cancellable(work: Awaitable[T]) -> T:
+    """What the library's `work` gives, or CancelledError if the task was cancelled meanwhile.
+
+    The library loses a cancellation that comes in the same moment as the answer, and a loop of requests would go on.
+    """
+    task = asyncio.current_task()
+    assert task is not None
+    cancelled_before = task.cancelling()
+    try:
+        return await work
+    finally:
+        if task.cancelling() > cancelled_before:
+            raise asyncio.CancelledError
 
 
 def _headers_of(answer: AnyResponse) -> dict[str, str]:

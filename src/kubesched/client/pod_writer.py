@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, TypeVar
@@ -22,6 +23,10 @@ _TRIES: Final = 4
 _FIRST_DELAY: Final = 0.01
 _FACTOR: Final = 5.0
 _JITTER: Final = 0.1
+
+# An API server works on so many writes at a time (--max-mutating-requests-inflight). More of them under way would only
+# wait there, each with its buffers: 40 MiB for a burst of 5,000.
+MOST_BINDINGS: Final = 200
 
 T = TypeVar("T")
 
@@ -55,13 +60,15 @@ class PodWriter:
         self._rest = rest
         self._clock = clock
         self._rng = rng
+        self._binding_slots = asyncio.Semaphore(MOST_BINDINGS)
 
     async def bind(self, pod: Pod, node_name: str) -> None:
         """Bind the pod to the node; 409 if the name belongs to another pod by now (UID), or it is bound already."""
         metadata = pod.metadata
         binding = _Binding(_BindingMeta(metadata.name, metadata.namespace, metadata.uid), _Target(node_name))
         path = object_path(_POD, metadata.name, metadata.namespace, "binding")
-        await self._rest.call("POST", path, body=_BINDING.encode(binding))
+        async with self._binding_slots:
+            await self._rest.call("POST", path, body=_BINDING.encode(binding))
 
     async def patch_pod_status(
         self, pod: Pod, condition: PodCondition | None, nominating: NominatingInfo | None

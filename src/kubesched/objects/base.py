@@ -48,4 +48,4 @@ class MicroTime(datetime):
         return cls.of(datetime.fromisoformat(text))
 
     def __str__(self) -> str:
-        return self.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        return self.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")

@@ -27,7 +27,7 @@ from starlette.routing import Route
 from kubesched.client import connect, kubeconfig
 from kubesched.client.connection import Connection, Impersonation, TLSOptions
 from kubesched.client.credentials import Credential, FileCredentials, FixedCredentials
-from kubesched.client.http_transport import HttpTransport
+from kubesched.client.http_transport import HttpTransport, cancellable
 from kubesched.client.rest import RestClient
 from kubesched.client.transport import raise_for_status
 from kubesched.clock import VirtualClock
@@ -244,6 +244,41 @@ async def test_the_failure_of_a_cancelled_task_ends_it(unused_tcp_port: int) -> 
     with pytest.raises(asyncio.CancelledError):
         await task
     await transport.close()
+
+
+async def test_a_cancellation_that_the_library_swallows_is_raised_after_all() -> None:
+    """An answer in the same moment must not let a cancelled task go on."""
+    started = asyncio.Event()
+
+    async def answers_when_cancelled() -> bytes:
+        started.set()
+        with suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+        return b"an answer"
+
+    task = asyncio.create_task(cancellable(answers_when_cancelled()))
+    await started.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+async def test_cleaning_up_after_a_cancellation_may_still_send() -> None:
+    """Only a cancellation during the request counts, not one before it."""
+    sent = []
+
+    async def work() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            sent.append(await cancellable(asyncio.sleep(0, "released")))
+
+    task = asyncio.create_task(work())
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert sent == ["released"]
 
 
 async def test_a_stream_that_is_refused() -> None:

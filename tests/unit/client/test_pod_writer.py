@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import random
+from typing import Any
 
 import pytest
 
-from kubesched.client.pod_writer import PodWriter
+from kubesched.client.pod_writer import MOST_BINDINGS, PodWriter
 from kubesched.client.recorder import EventRecorder
 from kubesched.client.rest import RestClient
 from kubesched.client.transport import Response
@@ -44,6 +45,27 @@ async def test_binds_the_pod_that_we_mean() -> None:
     replaced = Pod(metadata=ObjectMeta(name="p", namespace="d", uid="u0"))
     with pytest.raises(ApiStatusError, match="409 Conflict"):
         await writer.bind(replaced, "n1")
+
+
+class Slow(FakeApiServer):
+    """Takes a turn of the loop for every answer, and notes how many requests waited at most."""
+
+    waiting = most_waiting = 0
+
+    async def request(self, method: str, path: str, **options: Any) -> Response:
+        self.waiting += 1
+        self.most_waiting = max(self.most_waiting, self.waiting)
+        await asyncio.sleep(0)
+        self.waiting -= 1
+        return Response(201, b"{}")
+
+
+async def test_bindings_do_not_pile_up_at_the_server() -> None:
+    """Of a burst, as many are under way as an API server works on; the others wait here."""
+    server, clock, rng = Slow(), VirtualClock(), random.Random(1)
+    writer = PodWriter(RestClient(server, clock, rng), clock, rng)
+    await asyncio.gather(*(writer.bind(POD, "n1") for _ in range(MOST_BINDINGS + 100)))
+    assert server.most_waiting == MOST_BINDINGS
 
 
 async def test_an_unchanged_status_needs_no_request() -> None:

@@ -98,12 +98,12 @@ async def test_a_paged_list_takes_all_pages() -> None:
     """More objects than a page holds."""
     scene = Scene()
     scene.server.streams_lists = False
-    for number in range(1200):
+    for number in range(2200):
         scene.pod(f"p{number}")
     async with scene.running():
         await scene.wait()
-        assert len(scene.informer) == 1200
-        assert [call.query.partition("continue=")[2] for call in scene.server.calls[1:4]] == ["", "500", "1000"]
+        assert len(scene.informer) == 2200
+        assert [call.query.partition("continue=")[2] for call in scene.server.calls[1:4]] == ["", "1000", "2000"]
 
 
 async def test_a_first_list_in_pages_is_followed_by_streamed_ones() -> None:
