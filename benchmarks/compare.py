@@ -10,6 +10,7 @@ wait when a program starts; nobody's client is limited below 5,000 requests a se
 from __future__ import annotations
 
 import argparse
+import os
 import subprocess
 import sys
 import tempfile
@@ -44,7 +45,9 @@ def main() -> int:
             ceiling = f"{sys.executable} {HERE / 'bind_at_random.py'}"
             command += ["--against", f"{ceiling} --kubeconfig={{kubeconfig}}"]
             command += [f"--json={arguments.json}"] if arguments.json else []
-            return subprocess.run(command, check=False).returncode  # noqa: S603 - our own program
+            # Not this variable: kubesched would be compiled anew at every start, as no installed program is.
+            environ = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+            return subprocess.run(command, env=environ, check=False).returncode  # noqa: S603 - our own program
         finally:
             control_plane.stop()
 

@@ -27,7 +27,7 @@ from pyreqwest.exceptions import (
     RequestTimeoutError,
 )
 from pyreqwest.proxy import ProxyBuilder
-from pyreqwest.request import RequestBuilder
+from pyreqwest.request import ConsumedRequest, RequestBuilder
 from pyreqwest.response import Response as AnyResponse
 
 from kubesched.client.connection import Connection
@@ -97,8 +97,7 @@ class HttpTransport:
             builder = self._builder(client, method, url, time_limit)
             if body is not None:
                 builder = builder.header("Content-Type", content_type).body_bytes(body)
-            answer = await cancellable(builder.build().send())
-            content = (await cancellable(answer.bytes())).to_bytes()
+            answer, content = await cancellable(_exchanged(builder.build()))
         except PyreqwestError as error:
             _raise(method, url, error)
         if answer.status < 400:
@@ -151,6 +150,11 @@ class HttpTransport:
     async def _renewed(self, used: Credential) -> bool:
         self._connection.credentials.rejected(used)
         return await self._connection.credentials.current() is not used
+
+
+async def _exchanged(request: ConsumedRequest) -> tuple[AnyResponse, bytes]:
+    answer = await request.send()
+    return answer, (await answer.bytes()).to_bytes()
 
 
 async def cancellable(work: Awaitable[T]) -> T:
