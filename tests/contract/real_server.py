@@ -14,15 +14,14 @@ from typing import Final
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from tests.contract.harness import Client
+from tools.controlplane.install import cache_folder
 
 TOKEN: Final = "contract"
-VERSION: Final = "v1.36.4"
 
 
 def find_assets() -> Path | None:
     """Where etcd and kube-apiserver are, or None."""
-    cached = Path.home() / ".cache" / "kubesched" / f"controlplane-{VERSION}"
-    for place in (os.environ.get("KUBEBUILDER_ASSETS"), str(cached)):
+    for place in (os.environ.get("KUBEBUILDER_ASSETS"), str(cache_folder())):
         if place and all(Path(place, name).exists() for name in ("etcd", "kube-apiserver")):
             return Path(place)
     return None

@@ -14,7 +14,7 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from starlette.types import ASGIApp, Message, Scope
 
 from kubesched.errors import ApiStatusError
@@ -62,6 +62,7 @@ class Authority:
         organizations: tuple[str, ...] = (),
         dns: tuple[str, ...] = (),
         expired: bool = False,
+        only_for_serving: bool = False,
         ca: bool = False,
         signer: Issued | str | None = "root",
     ) -> Issued:
@@ -85,6 +86,9 @@ class Authority:
             alternatives: list[x509.GeneralName] = [x509.DNSName(name) for name in dns]
             alternatives.append(x509.IPAddress(ipaddress.ip_address("127.0.0.1")))
             builder = builder.add_extension(x509.SubjectAlternativeName(alternatives), critical=False)
+        if only_for_serving:
+            usage = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH])
+            builder = builder.add_extension(usage, critical=False)
         return Issued(builder.sign(signing.key if signing else key, hashes.SHA256()), key)
 
 

@@ -103,7 +103,10 @@ async def test_clients_with_certificates_tokens_and_nothing(
     """One server, each kind of client; the serving certificate is verified by the client, too."""
     cert_file, key_file = cluster_ca.issue("scheduler", dns=("localhost",)).write(tmp_path, "serving")
     prometheus = cluster_ca.issue("prometheus").write(tmp_path, "prometheus")
-    intruder = type(cluster_ca)("intruder-ca").issue("prometheus").write(tmp_path, "intruder")
+    strangers = [
+        type(cluster_ca)("intruder-ca").issue("prometheus").write(tmp_path, "intruder"),
+        cluster_ca.issue("prometheus", only_for_serving=True).write(tmp_path, "server"),
+    ]
     published = {"client-ca-file": cluster_ca.pem}
     async with serving(reviews, TlsOptions(cert_file=cert_file, key_file=key_file), lambda: published) as server:
         assert await get(server, "/livez", ca_pem=cluster_ca.pem) == (200, "ok")
@@ -114,8 +117,9 @@ async def test_clients_with_certificates_tokens_and_nothing(
         assert "scheduler_preemption_attempts_total 0.0" in body
         assert (await get(server, "/metrics", token="good"))[0] == 200
         assert (await get(server, "/metrics", token="bad"))[0] == 401
-        with pytest.raises((ssl.SSLError, ConnectionError, http.client.RemoteDisconnected)):
-            await get(server, "/metrics", client=intruder)
+        for stranger in strangers:
+            with pytest.raises((ssl.SSLError, ConnectionError, http.client.RemoteDisconnected)):
+                await get(server, "/metrics", client=stranger)
 
 
 async def test_renewed_certificates_and_authorities_need_no_restart(
