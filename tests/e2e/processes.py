@@ -50,13 +50,14 @@ class Process:
         return self._child.wait(seconds)
 
     def stop(self, seconds: float = PATIENCE) -> int:
-        """End it kindly, then otherwise; the exit code."""
+        """End it kindly; the exit code. A process that does not end by itself is killed, and fails the test."""
         if self.is_running:
             self._child.terminate()
             try:
                 return self._child.wait(seconds)
             except subprocess.TimeoutExpired:
-                self._child.kill()
+                self.kill()
+                raise AssertionError(f"{self.log_file.name}: asked to stop, and did not in {seconds:g} s") from None
         return self._child.wait()
 
     def kill(self) -> None:
