@@ -54,6 +54,9 @@ def test_metrics_and_pages_are_for_who_may_read_them(
     assert 'scheduler_pending_pods{queue="unschedulable"} 1.0' in metrics
     assert 'scheduler_unschedulable_pods{plugin="NodeResourcesFit",profile="default-scheduler"} 1.0' in metrics
     assert 'scheduler_cache_size{type="pods"} 1.0' in metrics
+    assert 'scheduler_plugin_evaluation_total{extension_point="Filter",plugin="NodeResourcesFit"' in metrics
+    assert 'scheduler_event_handling_duration_seconds_count{event="NodeAdd"} 1.0' in metrics
+    assert "storage.k8s.io" not in metrics, "of kinds without events there are no durations"
     assert config["clientConnection"]["qps"] == 1000
 
 

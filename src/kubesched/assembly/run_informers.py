@@ -37,7 +37,7 @@ from kubesched.objects import (
     VolumeAttachment,
 )
 from kubesched.scheduling.event_handlers import EVENT_RESOURCES, EventHandlers
-from kubesched.telemetry.instruments import Histogram, HistogramSeries
+from kubesched.telemetry.instruments import Histogram
 from kubesched.telemetry.logging import log
 
 ALWAYS_WATCHED: Final[tuple[type, ...]] = (
@@ -141,53 +141,51 @@ class Watches:
         await self._factory.stop()
 
 
-class Durations(NamedTuple):
-    """Where the time of handling an addition, a change and a deletion goes."""
+class Labels(NamedTuple):
+    """The names of an addition, a change and a deletion in the metric of their durations."""
 
-    added: HistogramSeries
-    updated: HistogramSeries
-    deleted: HistogramSeries
+    added: str
+    updated: str
+    deleted: str
 
     @classmethod
-    def of(cls, resource: Resource, histogram: Histogram) -> Durations:
-        actions = (Action.ADD, Action.UPDATE, Action.DELETE)
-        return cls(*(histogram.labels(ClusterEvent(resource, action).label) for action in actions))
+    def of(cls, resource: Resource) -> Labels:
+        return cls(*(ClusterEvent(resource, action).label for action in (Action.ADD, Action.UPDATE, Action.DELETE)))
 
 
 class Feed:
     """Hands an informer's news of one kind to the event handlers, and measures how long they take."""
 
-    def __init__(self, kind: type, handlers: EventHandlers, clock: Clock, histogram: Histogram) -> None:
+    def __init__(self, kind: type, handlers: EventHandlers, clock: Clock, durations: Histogram) -> None:
         self._handlers = handlers
         self._clock = clock
-        self._durations_of = _durations_of(kind, histogram)
+        self._durations = durations
+        self._labels_of = _labels_of(kind)
 
     def on_add(self, value: Any, is_initial: bool) -> None:
         started = self._clock.monotonic()
         self._handlers.add(value)
-        if (durations := self._durations_of(value)) is not None:
-            durations.added.observe(self._clock.monotonic() - started)
+        if (labels := self._labels_of(value)) is not None:
+            self._durations.observe(self._clock.monotonic() - started, labels.added)
 
     def on_update(self, old: Any, new: Any) -> None:
         started = self._clock.monotonic()
         self._handlers.update(old, new)
-        if (durations := self._durations_of(new)) is not None:
-            durations.updated.observe(self._clock.monotonic() - started)
+        if (labels := self._labels_of(new)) is not None:
+            self._durations.observe(self._clock.monotonic() - started, labels.updated)
 
     def on_delete(self, last_known: Any, maybe_stale: bool) -> None:
         started = self._clock.monotonic()
         self._handlers.delete(last_known)
-        if (durations := self._durations_of(last_known)) is not None:
-            durations.deleted.observe(self._clock.monotonic() - started)
+        if (labels := self._labels_of(last_known)) is not None:
+            self._durations.observe(self._clock.monotonic() - started, labels.deleted)
 
 
-def _durations_of(kind: type, histogram: Histogram) -> Callable[[Any], Durations | None]:
+def _labels_of(kind: type) -> Callable[[Any], Labels | None]:
     """None for kinds that wake no pod: kube-scheduler handles no events of theirs."""
     if kind is Pod:
-        assigned, pending = (
-            Durations.of(resource, histogram) for resource in (Resource.ASSIGNED_POD, Resource.UNSCHEDULABLE_POD)
-        )
+        assigned, pending = Labels.of(Resource.ASSIGNED_POD), Labels.of(Resource.UNSCHEDULABLE_POD)
         return lambda pod: assigned if pod.spec.node_name else pending
     resource = Resource.NODE if kind is Node else EVENT_RESOURCES.get(kind)
-    durations = Durations.of(resource, histogram) if resource is not None else None
-    return lambda _obj: durations
+    labels = Labels.of(resource) if resource is not None else None
+    return lambda _obj: labels

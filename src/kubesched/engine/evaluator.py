@@ -92,7 +92,7 @@ class Evaluator:
 
     def _next_stopwatch(self) -> Stopwatch | None:
         self._attempts += 1
-        return self._stopwatch if self._attempts % ATTEMPTS_PER_SAMPLE == 0 else None
+        return self._stopwatch if self._attempts % ATTEMPTS_PER_SAMPLE == 1 else None
 
     def rank(self, fit: Fit) -> Ranking:
         """Run PreScore and Score over the feasible nodes of a fit."""
