@@ -80,7 +80,7 @@ def test_an_expired_token_is_replaced_by_the_exec_plugin(
     runs.write_text("")
     kubeconfig = real_cluster.kubeconfig("by-plugin", {"exec": plugin(real_cluster.folder, tokens, runs)})
     admin.create(node("n1"))
-    now = datetime.now(UTC)
+    now = datetime.now(UTC).replace(microsecond=0)  # tokens expire on full seconds
     expires = now + timedelta(seconds=5)
     short = real_cluster.tokens.token(account, expires=expires - CLOCK_SKEW)
     long = real_cluster.tokens.token(account, expires=now + timedelta(hours=1))
