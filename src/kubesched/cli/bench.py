@@ -143,7 +143,11 @@ def _run_all(workloads: list[Workload], choices: list[RunOptions]) -> list[Resul
 
 
 def _in_short(result: Result) -> str:
-    rates = ", ".join(f"{stretch.throughput:,.0f} pods/s" for stretch in result.collected if stretch.pods)
+    rates = ", ".join(
+        f"{stretch.throughput:,.0f} pods/s, {stretch.cpu_seconds:.1f} CPU s"
+        for stretch in result.collected
+        if stretch.pods
+    )
     return result.problem or rates or f"{result.wall_seconds:.1f} s"
 
 
