@@ -222,7 +222,6 @@ class SchedulerProcess:
         try:
             await self._watches.start(kinds, self._assembled.handlers, self._metrics.event_handling_duration)
         finally:
-            gc.collect()
             gc.freeze()
             gc.set_threshold(*GC_THRESHOLDS)
             gc.enable()

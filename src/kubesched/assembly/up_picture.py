@@ -73,6 +73,8 @@ class LastEvents:
         self._lines: deque[EventLine] = deque(maxlen=EVENTS_KEPT)
         self._numbers = count(1)
 
+    def expect(self, value: Event) -> None: ...
+
     async def replace(self, objects: dict[str, Event], unreadable: set[str]) -> None:
         if not self._lines:
             for event in list(objects.values())[-EVENTS_KEPT:]:

@@ -109,6 +109,14 @@ class Informer(Generic[T]):
         self._reflector = Reflector(rest, self.struct, self, clock, rng, first_list_in_pages=pages, **selection)
         await self._reflector.run()
 
+    def expect(self, value: T) -> None:
+        """The first list is told as it comes in: the server works on the next page meanwhile.
+
+        Should it break off, the next one corrects what was told.
+        """
+        if not self.has_synced:
+            self._put(value, is_initial=True)
+
     async def replace(self, objects: dict[str, T], unreadable: set[str]) -> None:
         """Become equal to a list: what differs is told, and deletions that were missed too."""
         initial = not self.has_synced

@@ -54,6 +54,10 @@ T = TypeVar("T", bound=ApiObject)
 class Mirror(Protocol[T]):
     """Where a reflector writes to. An informer is one."""
 
+    def expect(self, value: T) -> None:
+        """An object of a list that is still coming in: `replace` will follow, with it or with something newer."""
+        ...
+
     async def replace(self, objects: dict[str, T], unreadable: set[str]) -> None:
         """These are all objects there are. `unreadable` ones exist too, in a form that does not decode."""
         ...
@@ -154,7 +158,8 @@ class Reflector(Generic[T]):
 
     async def _collect(self, initial: _InitialEvents[T], page: Items) -> None:
         for count, item in enumerate(page.items, start=1):
-            initial.add(item)
+            if (value := initial.add(item)) is not None:
+                self._mirror.expect(value)
             if count % BATCH == 0:
                 await asyncio.sleep(0)
 
@@ -273,7 +278,8 @@ class _InitialEvents(Generic[T]):
         self.unreadable: set[str] = set()
         self.is_complete = False
 
-    def add(self, data: msgspec.Raw) -> None:
+    def add(self, data: msgspec.Raw) -> T | None:
+        """The object; None if it does not decode."""
         try:
             value = decode(bytes(data), self._struct)
         except InvalidObjectError as error:
@@ -281,8 +287,9 @@ class _InitialEvents(Generic[T]):
             key = _key_of(data)
             if key:
                 self.unreadable.add(key)
-            return
+            return None
         self.objects[value.metadata.key] = value
+        return value
 
     def discard(self, data: msgspec.Raw) -> None:
         key = _key_of(data)

@@ -106,6 +106,34 @@ async def test_a_paged_list_takes_all_pages() -> None:
         assert [call.query.partition("continue=")[2] for call in scene.server.calls[1:4]] == ["", "1000", "2000"]
 
 
+async def test_a_first_list_that_breaks_off_is_corrected() -> None:
+    """Objects are told page by page; what changed until the next, complete list is told as a change."""
+    scene = Scene()
+    scene.informer = Informer(Pod, first_list_in_pages=True)
+    for number in range(1200):
+        scene.pod(f"p{number}")
+
+    class BreaksOff(Heard):
+        def on_add(self, value: Pod, is_initial: bool) -> None:
+            if not self.changes:
+                scene.server.failures = [failure(410, "Expired", "the token is too old")]
+            super().on_add(value, is_initial)
+
+    heard = BreaksOff()
+    scene.informer.add_handler(heard)
+    async with scene.running():
+        await scene.wait()
+        assert (len(heard.take()), scene.informer.has_synced) == (1000, False)
+        scene.server.remove(PODS, "d/p0")
+        scene.pod("p1", node="n1")
+        heard.changes = ["from here"]
+        await scene.wait(2)
+        assert scene.informer.has_synced
+        changes = [change for change in heard.take() if "(initial)" not in change]
+        assert sorted(changes) == ["-p0 (stale)", "from here", "~p1 ->n1"]
+        assert len(scene.informer) == 1199
+
+
 async def test_a_first_list_in_pages_is_followed_by_streamed_ones() -> None:
     """Pages for the start; a relist, which comes when the server is in trouble, is a stream."""
     scene = Scene()
