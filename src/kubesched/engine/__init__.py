@@ -5,9 +5,9 @@
       Kept           all answers for one template, brought up to date before they are used
         ChangeTracker   which rows changed since the last time (from the table's journals)
         KeptFilters     a FilterColumn per plugin, and `fits`, their sum
-        KeptScores      a ScoreColumn per plugin, and the totals in RowTotals
+        KeptScores      a ScoreColumn per plugin, the points of each row, and the totals in RowTotals
         RowMemo         answers remembered by the sums of a node's resources
-        Relatives       columns that a new template can copy from another one (Inherited)
+        Relatives       columns that a new template can take from another one (Inherited)
       Fit            the feasible nodes of this cycle, and why the others are not (RowStatuses)
       Ranking        their totals, and one of the best
 

@@ -1,4 +1,4 @@
-"""A column copied from another template."""
+"""A column taken from another template."""
 
 from __future__ import annotations
 

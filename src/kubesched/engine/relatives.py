@@ -1,7 +1,7 @@
 """Answers that a new template can start from: those of another that is alike in what a plugin looks at.
 
 Two pods may differ in their labels or in the name of a claim and still be the same to NodeResourcesFit. A plugin says
-what it looks at (`Plugin.aspect`). For a template that was never seen, its columns are then copied from a relative, and
+what it looks at (`Plugin.aspect`). For a template that was never seen, its columns are then taken from a relative, and
 only the rows that changed since are asked about.
 """
 
