@@ -160,7 +160,8 @@ async def _exchanged(request: ConsumedRequest) -> tuple[AnyResponse, bytes]:
 async def cancellable(work: Awaitable[T]) -> T:
     """What the library's `work` gives, or CancelledError if the task was cancelled meanwhile.
 
-    The library loses a cancellation that comes in the same moment as the answer, and a loop of requests would go on.
+    The library loses a cancellation that comes in the same moment as the answer, or as a failure, and a loop of
+    requests would go on.
     """
     task = asyncio.current_task()
     assert task is not None
@@ -255,10 +256,6 @@ def _is_loopback(host: str) -> bool:
 
 
 def _raise(method: str, url: str, error: PyreqwestError) -> NoReturn:
-    task = asyncio.current_task()
-    if task is not None and task.cancelling():
-        # A request that fails while it is cancelled only reports the failure: its task would go on for ever.
-        raise asyncio.CancelledError from error
     causes = _cause_list(error)
     # The library's exception types mislead: ConnectError also stands for a connection that closed after the request
     # went out, ConnectTimeoutError for a broken handshake and for an answer that did not come. The causes tell.

@@ -229,34 +229,20 @@ async def test_events_arrive_without_waiting_for_more() -> None:
         assert received == b'{"n":1}\n{"n":2}\n'
 
 
-async def test_the_failure_of_a_cancelled_task_ends_it(unused_tcp_port: int) -> None:
-    """The library may lose a cancellation to a failure at the same moment; a task must not outlive that."""
-    transport = HttpTransport(Connection(server=f"http://127.0.0.1:{unused_tcp_port}"))
-
-    async def lose_it_and_go_on() -> None:
-        with suppress(asyncio.CancelledError):
-            await asyncio.Event().wait()
-        await transport.request("GET", "/x", time_limit=5)
-
-    task = asyncio.create_task(lose_it_and_go_on())
-    await asyncio.sleep(0)
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    await transport.close()
-
-
-async def test_a_cancellation_that_the_library_swallows_is_raised_after_all() -> None:
-    """An answer in the same moment must not let a cancelled task go on."""
+@pytest.mark.parametrize("fails", [pytest.param(False, id="by an answer"), pytest.param(True, id="by a failure")])
+async def test_a_cancellation_that_the_library_swallows_is_raised_after_all(fails: bool) -> None:
+    """What comes in the same moment must not let a cancelled task go on."""
     started = asyncio.Event()
 
-    async def answers_when_cancelled() -> bytes:
+    async def ends_when_cancelled() -> bytes:
         started.set()
         with suppress(asyncio.CancelledError):
             await asyncio.Event().wait()
+        if fails:
+            raise TransportError("connection refused")
         return b"an answer"
 
-    task = asyncio.create_task(cancellable(answers_when_cancelled()))
+    task = asyncio.create_task(cancellable(ends_when_cancelled()))
     await started.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
