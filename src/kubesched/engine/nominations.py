@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from kubesched.columns import ABSENT, Booleans, Cluster, Ids, JournalReader, NodeView, PodInfo, PodTemplate, WhatIf
+from kubesched.columns.interning import Interner
 from kubesched.columns.types import grown
 from kubesched.engine.tracker import RowArray
 from kubesched.framework import Claim, Nominator
@@ -35,8 +36,7 @@ class Nominations:
         self._priority: Ids = np.zeros(_FIRST_CAPACITY, dtype=np.int32)
         self._template_id: Ids = np.zeros(_FIRST_CAPACITY, dtype=np.int32)
         self._terminating: Booleans = np.zeros(_FIRST_CAPACITY, dtype=np.bool_)
-        self._templates: list[PodTemplate] = []
-        self._id_of: dict[PodTemplate, int] = {}
+        self._templates = Interner[PodTemplate]()
         self._known: dict[int, Claimed] = {}  # by the priority of the pod that asks
 
     def everywhere(self, pod: PodInfo) -> Claimed:
@@ -70,7 +70,7 @@ class Nominations:
             return None
         claims = self._claims
         return WhatIf.added_in_columns(
-            self._templates,
+            self._templates.values,
             positions=positions[positions != ABSENT],
             template_ids=self._template_id[entries],
             terminating=self._terminating[entries],
@@ -89,7 +89,7 @@ class Nominations:
         changed = self._changes.news()
         claims = self._nominator.claims
         if changed is None or len(self._templates) > 2 * len(claims) + _FIRST_CAPACITY:
-            self._claims, self._entry_of, self._templates, self._id_of = [], {}, [], {}
+            self._claims, self._entry_of, self._templates = [], {}, Interner()
             changed = list(claims)
         if changed:
             self._known.clear()
@@ -112,7 +112,7 @@ class Nominations:
         self._claims.append(claim)
         self._row[entry] = self._cluster.nodes.row_of.get(claim.node_name, ABSENT)
         self._priority[entry] = pod.priority
-        self._template_id[entry] = self._template_id_of(pod.template)
+        self._template_id[entry] = self._templates.id_of(pod.template)
         self._terminating[entry] = pod.pod.is_terminating
 
     def _remove(self, uid: str) -> None:
@@ -127,13 +127,6 @@ class Nominations:
         self._entry_of[last.pod.uid] = entry
         for column in (self._row, self._priority, self._template_id, self._terminating):
             column[entry] = column[len(self._claims)]
-
-    def _template_id_of(self, template: PodTemplate) -> int:
-        known = self._id_of.get(template)
-        if known is None:
-            known = self._id_of[template] = len(self._templates)
-            self._templates.append(template)
-        return known
 
     def _grow(self, capacity: int) -> None:
         self._row = grown(self._row, capacity, ABSENT)
