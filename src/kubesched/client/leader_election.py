@@ -211,17 +211,29 @@ class LeaderElector:
         return True
 
     async def _release(self) -> bool:
-        if not self.is_leader:
-            return True
+        """Give the lease back. A renewal that was under way when we were cancelled may arrive between our reading and
+        our writing: the conflict says so, and who reads again sees it.
+        """
         try:
-            current = await self._lock.get()
-            if current.holder != self._lock.identity:
-                return True
-            now = MicroTime.of(utc(self._clock))
-            free = LeaderRecord(lease_seconds=1, acquire_time=now, renew_time=now, transitions=current.transitions)
-            await self._lock.update(free)
+            while self.is_leader and not await self._give_back():
+                log.info("Lease was written meanwhile, reading it again", v=2, lock=str(self._lock))
         except KubeschedError as error:
             log.error("Failed to release lease", error, lock=str(self._lock))
+            return False
+        return True
+
+    async def _give_back(self) -> bool:
+        """False where the lease was written after we read it."""
+        current = await self._lock.get()
+        if current.holder != self._lock.identity:
+            return True
+        now = MicroTime.of(utc(self._clock))
+        free = LeaderRecord(lease_seconds=1, acquire_time=now, renew_time=now, transitions=current.transitions)
+        try:
+            await self._lock.update(free)
+        except ApiStatusError as error:
+            if error.code != 409:
+                raise
             return False
         self._observe(free)
         return True

@@ -53,7 +53,7 @@ class BindingCycle:
         try:
             rejected = await self._bind(queued, assumed)
         except asyncio.CancelledError:
-            self._undo(queued, assumed, Rejected(Status.failed("the scheduler is stopping")), started)
+            self._take_back(queued, assumed)  # the scheduler is stopping: the pod is another one's from now on
             raise
         except Exception as error:
             log.error("Binding cycle failed", error, pod=queued.info.key)
@@ -138,17 +138,22 @@ class BindingCycle:
             self._queue.activate(assumed.state.pods_to_activate.values())
 
     def _undo(self, queued: QueuedPod, assumed: Decision, rejected: Rejected, started: float) -> None:
+        was_assumed = self._take_back(queued, assumed)
+        # What the pod held is free again, which is as good as a deletion to the pods that wait. The pod itself is
+        # not helped by it if it was rejected: it must not wake itself.
+        left = on_node(queued.info.pod, assumed.node_name)
+        if was_assumed and not rejected.status.is_rejection:
+            self._queue.move_all(ASSIGNED_POD_DELETE, left, None)
+        self._failure.handle(self._profile, queued, rejected, started)
+        if was_assumed and rejected.status.is_rejection:
+            self._queue.move_all(ASSIGNED_POD_DELETE, left, None, except_uid=queued.uid)
+
+    def _take_back(self, queued: QueuedPod, assumed: Decision) -> bool:
+        """Let go of all that the pod holds; whether the cache still assumed it."""
         pod = queued.info.pod
         self._profile.handle.waiting.remove(queued.uid)
         self._profile.unreserve(assumed.state, pod, assumed.node_name)
         was_assumed = self._cache.is_assumed(queued.uid)
         if was_assumed:
             self._cache.forget(pod)
-        # What the pod held is free again, which is as good as a deletion to the pods that wait. The pod itself is
-        # not helped by it if it was rejected: it must not wake itself.
-        left = on_node(pod, assumed.node_name)
-        if was_assumed and not rejected.status.is_rejection:
-            self._queue.move_all(ASSIGNED_POD_DELETE, left, None)
-        self._failure.handle(self._profile, queued, rejected, started)
-        if was_assumed and rejected.status.is_rejection:
-            self._queue.move_all(ASSIGNED_POD_DELETE, left, None, except_uid=queued.uid)
+        return was_assumed

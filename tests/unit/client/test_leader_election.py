@@ -200,6 +200,40 @@ async def test_releases_when_cancelled() -> None:
         await b.cancel()
 
 
+class LateRenewal(FakeApiServer):
+    """A server that carries a renewal out after the next request: its sender no longer waits for the answer."""
+
+    is_late = False
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: str = "",
+        content_type: str = JSON,
+        body: bytes | None = None,
+        time_limit: float,
+    ) -> Response:
+        response = await super().request(method, path, query=query, body=body, time_limit=time_limit)
+        if self.is_late and method == "GET":
+            self.is_late = False
+            self.put(LEASES, dict(self.objects[LEASES][KEY]))
+        return response
+
+
+async def test_releases_although_a_renewal_was_under_way() -> None:
+    """It is carried out between the reading and the writing of the release."""
+    scene = Scene()
+    scene.server = server = LateRenewal()
+    async with scene.leading("a") as a:
+        await scene.wait(1)
+        server.is_late = True
+        await a.cancel()
+        assert scene.spec["holderIdentity"] == ""
+        assert [call.method for call in server.calls[-4:]] == ["GET", "PUT", "GET", "PUT"]
+
+
 async def test_gives_up_after_the_renew_deadline() -> None:
     """Before anybody else may take over: no two leaders at once."""
     scene = Scene()
