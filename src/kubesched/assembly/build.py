@@ -85,45 +85,21 @@ class Assembled:
 
 def build_scheduler(config: KubeSchedulerConfiguration, gates: FeatureGates, outside: Outside) -> Assembled:
     """Raises ConfigurationError with everything that is wrong in the configuration's profiles."""
-    features = resource_features(gates)
-    cluster, objects = Cluster(features), ObjectStores()
-    cache = Cache(cluster, outside.clock, ttl=outside.assumed_ttl)
+    clock, attempts, tasks = outside.clock, outside.attempts or SilentAttempts(), BackgroundTasks()
+    cluster, objects = Cluster(resource_features(gates)), ObjectStores()
+    cache = Cache(cluster, clock, ttl=outside.assumed_ttl)
     nominator = PodNominator(objects.of(Pod))
-    surroundings = Surroundings(
-        cluster=cluster,
-        objects=objects,
-        clock=outside.clock,
-        random=outside.random,
-        gates=gates,
-        api=outside.api,
-        recorder=outside.recorder,
-        nominator=nominator,
-        pod_groups=cache.pod_groups,
-        extenders=outside.extenders,
-        preemption_observer=outside.preemption or SilentPreemption(),
-        volume_observer=outside.volumes or SilentVolumeObserver(),
-        device_observer=outside.devices or SilentDeviceObserver(),
-    )
+    surroundings = _surroundings(cache, objects, nominator, gates, outside)
     profiles = _profiles(config, surroundings, outside)
-    queue = SchedulingQueue(
-        next(iter(profiles.values())).queue_sort,
-        outside.clock,
-        pre_enqueue={name: profile.pre_enqueues for name, profile in profiles.items()},
-        hints={name: _hints(profile, outside) for name, profile in profiles.items()},
-        settings=_queue_settings(config, gates, outside, features),
-        nominator=nominator,
-        observer=outside.queue,
-    )
-    surroundings.activate = queue.activate
-    tasks, attempts = BackgroundTasks(), outside.attempts or SilentAttempts()
-    surroundings.start_task = tasks.start
-    failure = FailureHandler(queue, objects, cluster.templates.info, tasks.start, outside.clock, attempts)
-    chain, sampler = ExtenderChain(outside.extenders), Sampler(cache, config.percentage_of_nodes_to_score)
+    queue = _queue(config, profiles, nominator, gates, outside)
+    surroundings.activate, surroundings.start_task = queue.activate, tasks.start
+
     evaluators = {name: _evaluator(profile, cluster, nominator, outside) for name, profile in profiles.items()}
+    failure = FailureHandler(queue, objects, cluster.templates.info, tasks.start, clock, attempts)
+    chain, sampler = ExtenderChain(outside.extenders), Sampler(cache, config.percentage_of_nodes_to_score)
     cycles = {n: SchedulingCycle(profile, evaluators[n], cache, chain, sampler) for n, profile in profiles.items()}
     bindings = {
-        name: BindingCycle(profile, cache, queue, chain, failure, outside.clock, attempts)
-        for name, profile in profiles.items()
+        n: BindingCycle(profile, cache, queue, chain, failure, clock, attempts) for n, profile in profiles.items()
     }
     pod_groups = PodGroupCycle(
         profiles,
@@ -133,9 +109,9 @@ def build_scheduler(config: KubeSchedulerConfiguration, gates: FeatureGates, out
         queue=queue,
         pod_groups=cache.pod_groups,
         failure=failure,
-        conditions=PodGroupConditions(objects, outside.clock),
+        conditions=PodGroupConditions(objects, clock),
         start_task=tasks.start,
-        clock=outside.clock,
+        clock=clock,
         observer=outside.pod_groups or SilentPodGroups(),
     )
     scheduler = Scheduler(
@@ -146,7 +122,7 @@ def build_scheduler(config: KubeSchedulerConfiguration, gates: FeatureGates, out
         queue=queue,
         failure=failure,
         tasks=tasks,
-        clock=outside.clock,
+        clock=clock,
         observer=attempts,
         pod_groups=pod_groups if gates.enabled("GenericWorkload") else None,
     )
@@ -179,6 +155,26 @@ def resource_features(gates: FeatureGates) -> ResourceFeatures:
     )
 
 
+def _surroundings(
+    cache: Cache, objects: ObjectStores, nominator: PodNominator, gates: FeatureGates, outside: Outside
+) -> Surroundings:
+    return Surroundings(
+        cluster=cache.cluster,
+        objects=objects,
+        clock=outside.clock,
+        random=outside.random,
+        gates=gates,
+        api=outside.api,
+        recorder=outside.recorder,
+        nominator=nominator,
+        pod_groups=cache.pod_groups,
+        extenders=outside.extenders,
+        preemption_observer=outside.preemption or SilentPreemption(),
+        volume_observer=outside.volumes or SilentVolumeObserver(),
+        device_observer=outside.devices or SilentDeviceObserver(),
+    )
+
+
 def _profiles(config: KubeSchedulerConfiguration, surroundings: Surroundings, outside: Outside) -> dict[str, Profile]:
     registry = merged_registry(IN_TREE, outside.plugins or {})
     observer = outside.calls or SilentObserver()
@@ -197,6 +193,32 @@ def _profiles(config: KubeSchedulerConfiguration, surroundings: Surroundings, ou
     if problems:
         raise ConfigurationError(problems)
     return profiles
+
+
+def _queue(
+    config: KubeSchedulerConfiguration,
+    profiles: Mapping[str, Profile],
+    nominator: PodNominator,
+    gates: FeatureGates,
+    outside: Outside,
+) -> SchedulingQueue:
+    settings = QueueSettings(
+        initial_backoff=config.pod_initial_backoff_seconds,
+        max_backoff=config.pod_max_backoff_seconds,
+        max_unschedulable=outside.max_unschedulable,
+        pop_from_backoff=gates.enabled("SchedulerPopFromBackoffQ"),
+        pod_groups=gates.enabled("GenericWorkload"),
+        resource_features=resource_features(gates),
+    )
+    return SchedulingQueue(
+        next(iter(profiles.values())).queue_sort,
+        outside.clock,
+        pre_enqueue={name: profile.pre_enqueues for name, profile in profiles.items()},
+        hints={name: _hints(profile, outside) for name, profile in profiles.items()},
+        settings=settings,
+        nominator=nominator,
+        observer=outside.queue,
+    )
 
 
 def _hints(profile: Profile, outside: Outside) -> Mapping[str, Sequence[EventHint]]:
@@ -232,16 +254,3 @@ def _group_trials(
         name: GroupTrial(profile, cycles[name], cluster, random, topology_aware=topology_aware)
         for name, profile in profiles.items()
     }
-
-
-def _queue_settings(
-    config: KubeSchedulerConfiguration, gates: FeatureGates, outside: Outside, features: ResourceFeatures
-) -> QueueSettings:
-    return QueueSettings(
-        initial_backoff=config.pod_initial_backoff_seconds,
-        max_backoff=config.pod_max_backoff_seconds,
-        max_unschedulable=outside.max_unschedulable,
-        pop_from_backoff=gates.enabled("SchedulerPopFromBackoffQ"),
-        pod_groups=gates.enabled("GenericWorkload"),
-        resource_features=features,
-    )

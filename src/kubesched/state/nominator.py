@@ -47,7 +47,8 @@ class PodNominator:
         self.add(new, nominating)
 
     def remove(self, pod: Pod) -> None:
-        self._forget(pod.metadata.uid)
+        if self.claims:
+            self._forget(pod.metadata.uid)
 
     def on_node(self, node_name: str) -> Sequence[PodInfo]:
         """The pods nominated to a node, in order of nomination."""

@@ -117,9 +117,12 @@ class SchedulingQueue:
     def delete(self, pod: Pod) -> None:
         """The pod is gone, or bound by somebody else. One in flight stays there until it is done."""
         self.nominator.remove(pod)
-        queued = self._waiting.remove(pod.metadata.uid)
+        uid = pod.metadata.uid
+        if uid not in self._pods:
+            return
+        queued = self._waiting.remove(uid)
         if queued is not None:
-            del self._pods[queued.uid]
+            del self._pods[uid]
             self._count_rejections(queued, -1)
 
     # A pod's attempt.
