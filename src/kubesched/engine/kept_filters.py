@@ -210,8 +210,8 @@ class KeptFilters:
 
     def settle(self, row: int, fits_by_sums: bool) -> bool:
         """Whether a row fits, given the answer of the plugins that see sums only."""
-        fitting = fits_by_sums and bool(self._fits_but_for_sums[row])
-        if self.fits[row] != fitting:
+        fitting: bool = fits_by_sums and self._fits_but_for_sums.item(row)
+        if self.fits.item(row) != fitting:
             self.fits[row] = fitting
             self.feasible += 1 if fitting else -1
         return fitting

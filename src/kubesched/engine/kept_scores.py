@@ -105,7 +105,7 @@ class KeptScores:
         """A row's points, given those of the plugins that see sums only."""
         if self._points is not None:
             rest = self._but_for_sums
-            total = self._points[row] = points + (rest if isinstance(rest, int) else int(rest[row]))
+            total = self._points[row] = points + (rest if isinstance(rest, int) else rest.item(row))
             if self._totals is not None:
                 self._totals.set(row, total if fits else INFEASIBLE)
 

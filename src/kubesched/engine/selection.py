@@ -46,7 +46,7 @@ class RowTotals:
 
     def set(self, row: int, total: int) -> None:
         """A row's total has changed."""
-        before = int(self._by_row[row])
+        before = self._by_row.item(row)
         if before != total:
             self._by_row[row] = total
             self._join(row, total)

@@ -23,7 +23,7 @@ class ObjectStore(Generic[T]):
 
     def __init__(self) -> None:
         self._objects: dict[str, T] = {}
-        self._by_namespace: dict[str, dict[str, T]] = {}
+        self._by_namespace: dict[str, dict[str, T]] | None = None  # made when somebody asks for it
         self._listeners: list[Listener[T]] = []
         self.version = 0
         self.changes: Journal[str] = Journal()
@@ -38,6 +38,10 @@ class ObjectStore(Generic[T]):
         return self._objects.get(f"{namespace}/{name}" if namespace else name)
 
     def in_namespace(self, namespace: str) -> Iterator[T]:
+        if self._by_namespace is None:
+            self._by_namespace = {}
+            for key, obj in self._objects.items():
+                self._by_namespace.setdefault(_namespace(obj), {})[key] = obj
         return iter(self._by_namespace.get(namespace, {}).values())
 
     def subscribe(self, listener: Listener[T]) -> None:
@@ -48,26 +52,22 @@ class ObjectStore(Generic[T]):
 
     def set(self, obj: T) -> T | None:
         """Add or replace; returns what was there before."""
-        metadata = obj.metadata  # type: ignore[attr-defined]  # every Kubernetes object has it
-        key = metadata.key
+        key = _key(obj)
         old = self._objects.get(key)
         self._objects[key] = obj
-        if namespace := metadata.namespace:
-            objects = self._by_namespace.get(namespace)
-            if objects is None:
-                objects = self._by_namespace[namespace] = {}
-            objects[key] = obj
+        if self._by_namespace is not None:
+            self._by_namespace.setdefault(_namespace(obj), {})[key] = obj
         self._changed(key, old, obj)
         return old
 
     def remove(self, obj: T) -> T | None:
         """Returns what was there; None if there was nothing."""
-        metadata = obj.metadata  # type: ignore[attr-defined]  # every Kubernetes object has it
-        old = self._objects.pop(metadata.key, None)
+        key = _key(obj)
+        old = self._objects.pop(key, None)
         if old is not None:
-            if metadata.namespace:
-                del self._by_namespace[metadata.namespace][metadata.key]
-            self._changed(metadata.key, old, None)
+            if self._by_namespace is not None:
+                del self._by_namespace[_namespace(old)][key]
+            self._changed(key, old, None)
         return old
 
     def _changed(self, key: str, old: T | None, new: T | None) -> None:
@@ -75,6 +75,16 @@ class ObjectStore(Generic[T]):
         self.changes.append(key)
         for listener in self._listeners:
             listener(old, new)
+
+
+def _key(obj: object) -> str:
+    key: str = obj.metadata.key  # type: ignore[attr-defined]  # every Kubernetes object has it
+    return key
+
+
+def _namespace(obj: object) -> str:
+    namespace: str = obj.metadata.namespace  # type: ignore[attr-defined]  # every Kubernetes object has it
+    return namespace
 
 
 class ObjectStores:

@@ -73,35 +73,40 @@ class EventHandlers:
 
     def add(self, obj: Any) -> None:
         """An object is new, or was there when the informer started."""
-        match obj:
-            case Pod():
-                self._guarded(self._add_pod, obj)
-            case Node():
-                self._guarded(self._add_node, obj)
-            case _:
-                self._changed(obj, Action.ADD, None)
+        try:
+            match obj:
+                case Pod():
+                    self._add_pod(obj)
+                case Node():
+                    self._add_node(obj)
+                case _:
+                    self._changed(obj, Action.ADD, None)
+        except Exception as error:
+            _report(obj, error)
 
     def update(self, old: Any, new: Any) -> None:
-        match new:
-            case Pod():
-                self._guarded(self._update_pod, new, old)
-            case Node():
-                self._guarded(self._update_node, new, old)
-            case _:
-                self._changed(new, Action.UPDATE, old)
+        try:
+            match new:
+                case Pod():
+                    self._update_pod(old, new)
+                case Node():
+                    self._update_node(old, new)
+                case _:
+                    self._changed(new, Action.UPDATE, old)
+        except Exception as error:
+            _report(new, error)
 
     def delete(self, obj: Any) -> None:
-        match obj:
-            case Pod():
-                self._guarded(self._delete_pod, obj)
-            case Node():
-                self._guarded(self._delete_node, obj)
-            case _:
-                self._objects.of(type(obj)).remove(obj)
-                if isinstance(obj, Namespace):
-                    self._cache.cluster.remove_namespace(obj.metadata.name)
-                if (resource := EVENT_RESOURCES.get(type(obj))) is not None:
-                    self._queue.move_all(ClusterEvent(resource, Action.DELETE), obj, None)
+        try:
+            match obj:
+                case Pod():
+                    self._delete_pod(obj)
+                case Node():
+                    self._delete_node(obj)
+                case _:
+                    self._gone(obj)
+        except Exception as error:
+            _report(obj, error)
 
     # ---- pods -------------------------------------------------------------------------------------------------
 
@@ -118,7 +123,7 @@ class EventHandlers:
             if self._wakes_on_new_pods:
                 self._queue.move_all(UNSCHEDULED_POD_ADD, None, pod)
 
-    def _update_pod(self, new: Pod, old: Pod) -> None:
+    def _update_pod(self, old: Pod, new: Pod) -> None:
         if old.metadata.uid != new.metadata.uid:
             # Deleted and made again under the same name while nobody watched.
             self._delete_pod(old)
@@ -196,15 +201,6 @@ class EventHandlers:
         known = self._cache.get(pod.metadata.uid)
         return self._info(pod) if known is None else self._cache.cluster.templates.renewed(known, pod)
 
-    @staticmethod
-    def _guarded(handle: Callable[..., None], obj: Pod | Node, *others: Pod | Node) -> None:
-        """One bad object must not stop the stream of events."""
-        try:
-            handle(obj, *others)
-        except Exception as error:
-            kind = type(obj).__name__
-            log.error(f"{kind} event could not be handled", error, kind=kind, name=obj.metadata.key)
-
     # ---- nodes --------------------------------------------------------------------------------------------------
 
     def _add_node(self, node: Node) -> None:
@@ -212,7 +208,7 @@ class EventHandlers:
         self._cache.add_node(node)
         self._queue.move_all(ClusterEvent(Resource.NODE, Action.ADD), None, node)
 
-    def _update_node(self, new: Node, old: Node) -> None:
+    def _update_node(self, old: Node, new: Node) -> None:
         self._objects.of(Node).set(new)
         self._cache.update_node(new)
         for event in node_events(old, new):
@@ -231,3 +227,16 @@ class EventHandlers:
             self._cache.cluster.set_namespace(obj)
         if (resource := EVENT_RESOURCES.get(type(obj))) is not None:
             self._queue.move_all(ClusterEvent(resource, action), old, obj)
+
+    def _gone(self, obj: Any) -> None:
+        self._objects.of(type(obj)).remove(obj)
+        if isinstance(obj, Namespace):
+            self._cache.cluster.remove_namespace(obj.metadata.name)
+        if (resource := EVENT_RESOURCES.get(type(obj))) is not None:
+            self._queue.move_all(ClusterEvent(resource, Action.DELETE), obj, None)
+
+
+def _report(obj: Any, error: Exception) -> None:
+    """One bad object must not stop the stream of events."""
+    kind = type(obj).__name__
+    log.error(f"{kind} event could not be handled", error, kind=kind, name=obj.metadata.key)

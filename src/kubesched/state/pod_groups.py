@@ -23,15 +23,14 @@ class PodGroups:
 
     def add(self, info: PodInfo) -> None:
         """A pending pod is new or has changed."""
-        if (key := _key(info.pod)) is not None:
-            group = self._groups.setdefault(key, PodGroupState())
-            if info.uid not in group.assumed and info.uid not in group.assigned:
-                group.unscheduled[info.uid] = info
+        group = self._joined(info.pod)
+        if group is not None and info.uid not in group.assumed and info.uid not in group.assigned:
+            group.unscheduled[info.uid] = info
 
     def assign(self, info: PodInfo) -> None:
         """A pod was seen bound."""
-        if (key := _key(info.pod)) is not None:
-            group = self._groups.setdefault(key, PodGroupState())
+        group = self._joined(info.pod)
+        if group is not None:
             group.unscheduled.pop(info.uid, None)
             group.assumed.pop(info.uid, None)
             group.assigned[info.uid] = info
@@ -50,19 +49,23 @@ class PodGroups:
 
     def remove(self, pod: Pod) -> None:
         """A pod is gone."""
-        key, uid = _key(pod), pod.metadata.uid
-        if key is None or (group := self._groups.get(key)) is None:
+        member_of, uid = pod.spec.scheduling_group, pod.metadata.uid
+        group = self._group(pod)
+        if member_of is None or group is None:
             return
         for place in (group.unscheduled, group.assumed, group.assigned):
             place.pop(uid, None)
         if not group.pod_count:
-            del self._groups[key]
+            del self._groups[pod.metadata.namespace, member_of.pod_group_name]
 
     def _group(self, pod: Pod) -> PodGroupState | None:
-        key = _key(pod)
-        return None if key is None else self._groups.get(key)
+        """The pod's group, as far as it is known."""
+        member_of = pod.spec.scheduling_group
+        return None if member_of is None else self._groups.get((pod.metadata.namespace, member_of.pod_group_name))
 
-
-def _key(pod: Pod) -> _Key | None:
-    group = pod.spec.scheduling_group
-    return None if group is None else (pod.metadata.namespace, group.pod_group_name or "")
+    def _joined(self, pod: Pod) -> PodGroupState | None:
+        """The pod's group, from now on known; None if it belongs to none."""
+        member_of = pod.spec.scheduling_group
+        if member_of is None:
+            return None
+        return self._groups.setdefault((pod.metadata.namespace, member_of.pod_group_name), PodGroupState())
