@@ -22,18 +22,13 @@ from urllib.parse import urlencode
 import msgspec
 
 from kubesched.client.backoff import Backoff
+from kubesched.client.incoming import Unreadable, read_object
+from kubesched.client.initial_list import InitialList, log_unreadable
 from kubesched.client.rest import ApiObject, Items, RestClient, collection_path
-from kubesched.client.watch_stream import (
-    INITIAL_EVENTS_END,
-    LineSplitter,
-    WatchEvent,
-    error_of,
-    parse_event,
-    parse_partial,
-)
+from kubesched.client.watch_stream import INITIAL_EVENTS_END, EventReader, LineSplitter, WatchEvent
 from kubesched.clock import Clock
-from kubesched.errors import ApiStatusError, ClientError, InvalidObjectError, TransportError
-from kubesched.objects import KIND_OF, decode
+from kubesched.errors import ApiStatusError, ClientError, TransportError
+from kubesched.objects import KIND_OF
 from kubesched.telemetry.logging import log
 
 # client-go's reflector: 800 ms … 30 s, stretched by up to 100 %; the server closes a watch after 5–10 minutes.
@@ -96,6 +91,7 @@ class Reflector(Generic[T]):
         self._rng = rng
         self._kind = KIND_OF[struct]
         self._path = collection_path(self._kind, namespace)
+        self._reader = EventReader(struct, self._path)
         selectors = {"fieldSelector": field_selector, "labelSelector": label_selector}
         self._selectors = {name: value for name, value in selectors.items() if value}
         self._backoff = Backoff(clock, rng, initial=FIRST_DELAY, cap=LONGEST_DELAY)
@@ -124,7 +120,7 @@ class Reflector(Generic[T]):
 
     async def _stream_list(self) -> None:
         """A list as the first events of a watch, and that watch to its end."""
-        initial = _InitialEvents(self._struct)
+        initial = InitialList(self._struct)
         try:
             await self._watch(self._watch_query(initial=True), initial)
         except ClientError as error:
@@ -139,7 +135,7 @@ class Reflector(Generic[T]):
 
     async def _list(self) -> None:
         """All pages of one consistent list. A page token that expired raises 410: the next try starts over."""
-        initial = _InitialEvents(self._struct)
+        initial = InitialList(self._struct)
         page = await self._page("")
         while page.metadata.continue_:
             # The server works on the next page while we read this one.
@@ -156,9 +152,9 @@ class Reflector(Generic[T]):
         query = {**self._selectors, "limit": str(PAGE_SIZE), **({"continue": token} if token else {})}
         return _parse_list(await self._rest.call("GET", self._path, query=urlencode(query), retries=0))
 
-    async def _collect(self, initial: _InitialEvents[T], page: Items) -> None:
+    async def _collect(self, initial: InitialList[T], page: Items) -> None:
         for count, item in enumerate(page.items, start=1):
-            if (value := initial.add(item)) is not None:
+            if (value := initial.add(read_object(item, self._struct))) is not None:
                 self._mirror.expect(value)
             if count % BATCH == 0:
                 await asyncio.sleep(0)
@@ -181,14 +177,14 @@ class Reflector(Generic[T]):
             if self._events == events and self._clock.monotonic() - started < VERY_SHORT:
                 await self._clock.sleep(self._backoff.next_delay())
 
-    async def _watch(self, query: str, initial: _InitialEvents[T] | None) -> None:
+    async def _watch(self, query: str, initial: InitialList[T] | None) -> None:
         """One watch to its end. With `initial`, its first events are a list, which ends with a marked bookmark."""
         splitter = LineSplitter()
         time_limit = 2 * SHORTEST_WATCH + TIME_LIMIT_SLACK
         async with aclosing(self._rest.watch(self._path, query=query, time_limit=time_limit)) as chunks:
             async for chunk in chunks:
                 for line in splitter.feed(chunk):
-                    event = parse_event(line)
+                    event = self._reader.read(line)
                     self._events += 1
                     if initial is not None:
                         initial = await self._take_initial(initial, event)
@@ -199,62 +195,34 @@ class Reflector(Generic[T]):
         if initial is not None:
             raise TransportError(f"watch of {self._kind.plural} ended before its initial list was complete")
 
-    async def _take_initial(self, initial: _InitialEvents[T], event: WatchEvent) -> _InitialEvents[T] | None:
+    async def _take_initial(self, initial: InitialList[T], event: WatchEvent[T | Unreadable]) -> InitialList[T] | None:
         """Collect one event of a streamed list; None once the list is complete."""
+        metadata = event.object.metadata
         if event.type == "BOOKMARK":
-            metadata = parse_partial(event.object).metadata
             if (metadata.annotations or {}).get(INITIAL_EVENTS_END) == "true":
                 await self._synced(initial, metadata.resource_version)
                 return None
-        elif event.type == "ERROR":
-            raise error_of(event, self._path)
         elif event.type == "DELETED":
-            initial.discard(event.object)
+            initial.discard(metadata.key)
         else:
             initial.add(event.object)
         return initial
 
-    def _take(self, event: WatchEvent) -> None:
-        if event.type in ("ADDED", "MODIFIED"):
-            try:
-                value = decode(bytes(event.object), self._struct)
-            except InvalidObjectError as error:
-                log.error("Skipping an object that does not decode", error, type=self._kind.plural)
-                self._advance(event.object)
-                return
+    def _take(self, event: WatchEvent[T | Unreadable]) -> None:
+        value = event.object
+        if value.metadata.resource_version:
             self.last_sync_resource_version = value.metadata.resource_version
-            self._mirror.put(value)
+        if event.type in ("ADDED", "MODIFIED"):
+            if isinstance(value, Unreadable):
+                log_unreadable(value, self._struct)
+            else:
+                self._mirror.put(value)
         elif event.type == "DELETED":
-            self._remove(event.object)
-        elif event.type == "BOOKMARK":
-            self._advance(event.object)
-        elif event.type == "ERROR":
-            raise error_of(event, self._path)
-        else:
+            self._mirror.remove(value.metadata.key, None if isinstance(value, Unreadable) else value)
+        elif event.type != "BOOKMARK":
             log.warning("Unknown watch event", type=self._kind.plural, event=event.type)
 
-    def _remove(self, data: msgspec.Raw) -> None:
-        try:
-            final = decode(bytes(data), self._struct)
-        except InvalidObjectError:
-            key = self._advance(data)
-            if key:
-                self._mirror.remove(key, None)
-            return
-        self.last_sync_resource_version = final.metadata.resource_version
-        self._mirror.remove(final.metadata.key, final)
-
-    def _advance(self, data: msgspec.Raw) -> str:
-        """Note the version of an object that is not decoded; its key, as far as that can be read."""
-        try:
-            metadata = parse_partial(data).metadata
-        except msgspec.MsgspecError:
-            return ""
-        if metadata.resource_version:
-            self.last_sync_resource_version = metadata.resource_version
-        return metadata.key
-
-    async def _synced(self, initial: _InitialEvents[T], resource_version: str) -> None:
+    async def _synced(self, initial: InitialList[T], resource_version: str) -> None:
         await self._mirror.replace(initial.objects, initial.unreadable)
         initial.is_complete = True
         self.last_sync_resource_version = resource_version
@@ -267,41 +235,6 @@ class Reflector(Generic[T]):
         else:
             query["resourceVersion"] = self.last_sync_resource_version
         return urlencode(query)
-
-
-class _InitialEvents(Generic[T]):
-    """A list while it comes in."""
-
-    def __init__(self, struct: type[T]) -> None:
-        self._struct = struct
-        self.objects: dict[str, T] = {}
-        self.unreadable: set[str] = set()
-        self.is_complete = False
-
-    def add(self, data: msgspec.Raw) -> T | None:
-        """The object; None if it does not decode."""
-        try:
-            value = decode(bytes(data), self._struct)
-        except InvalidObjectError as error:
-            log.error("Skipping an object that does not decode", error, type=KIND_OF[self._struct].plural)
-            key = _key_of(data)
-            if key:
-                self.unreadable.add(key)
-            return None
-        self.objects[value.metadata.key] = value
-        return value
-
-    def discard(self, data: msgspec.Raw) -> None:
-        key = _key_of(data)
-        self.objects.pop(key, None)
-        self.unreadable.discard(key)
-
-
-def _key_of(data: msgspec.Raw) -> str:
-    try:
-        return parse_partial(data).metadata.key
-    except msgspec.MsgspecError:
-        return ""
 
 
 def _parse_list(body: bytes) -> Items:

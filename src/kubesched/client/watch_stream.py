@@ -1,64 +1,70 @@
-"""A watch's bytes to events: lines, and what the first look at each of them tells."""
+"""A watch's bytes to events."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, Generic, TypeVar
 
 import msgspec
 
+from kubesched.client.incoming import Unreadable, read_object
 from kubesched.client.transport import Status
-from kubesched.errors import ApiStatusError, TransportError
+from kubesched.errors import ApiStatusError, InvalidObjectError, TransportError
+from kubesched.objects import decode
 
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
-class WatchEvent(msgspec.Struct, frozen=True, gc=False):
-    """One event: its type, and the object not decoded yet."""
+
+class WatchEvent(msgspec.Struct, Generic[T_co], frozen=True, gc=False):
+    """One event: its type, and the object that it is about (of a bookmark, little more than a version)."""
 
     type: str
-    object: msgspec.Raw
+    object: T_co
 
 
-class PartialMeta(msgspec.Struct, frozen=True, rename="camel", gc=False):
-    name: str = ""
-    namespace: str = ""
-    resource_version: str = ""
-    annotations: dict[str, str] | None = None
-
-    @property
-    def key(self) -> str:
-        return f"{self.namespace}/{self.name}" if self.namespace else self.name
-
-
-class PartialObject(msgspec.Struct, frozen=True, gc=False):
-    """As much of an object as bookmarks have, and as an unreadable one still tells."""
-
-    metadata: PartialMeta = PartialMeta()
-
-
-_EVENT: Final = msgspec.json.Decoder(WatchEvent)
-_PARTIAL: Final = msgspec.json.Decoder(PartialObject)
+_RAW_EVENT: Final = msgspec.json.Decoder(WatchEvent[msgspec.Raw])
 _STATUS: Final = msgspec.json.Decoder(Status)
 
 
-def parse_event(line: bytes) -> WatchEvent:
-    """TransportError for a line that is no event: the stream is broken, not an object in it."""
-    try:
-        return _EVENT.decode(line)
-    except msgspec.MsgspecError as error:
-        raise TransportError(f"broken watch stream: {error}") from error
+class EventReader(Generic[T]):
+    """Reads the events of one kind's watch.
+
+    An event is decoded in one pass, on the assumption that it carries an object of the kind. Whatever does not fit
+    that is looked at again, in two: an unreadable object must not hide what happened to it.
+    """
+
+    def __init__(self, struct: type[T], url: str) -> None:
+        self._struct = struct
+        self._event: type[WatchEvent[T]] = WatchEvent[struct]  # type: ignore[valid-type] # known at run time only
+        self._url = url
+
+    def read(self, line: bytes) -> WatchEvent[T | Unreadable]:
+        """ApiStatusError for an ERROR event; TransportError for a line that is no event: the stream is broken."""
+        try:
+            event = decode(line, self._event)
+        except InvalidObjectError:
+            return self._read_in_two(line)
+        if event.type == "ERROR":
+            return self._read_in_two(line)
+        return event
+
+    def _read_in_two(self, line: bytes) -> WatchEvent[T | Unreadable]:
+        try:
+            event = _RAW_EVENT.decode(line)
+        except msgspec.MsgspecError as error:
+            raise TransportError(f"broken watch stream: {error}") from error
+        if event.type == "ERROR":
+            raise _error_in(event.object, self._url)
+        return WatchEvent(event.type, read_object(event.object, self._struct))
 
 
-def parse_partial(data: msgspec.Raw) -> PartialObject:
-    """An object's bare identity; msgspec's errors pass through."""
-    return _PARTIAL.decode(data)
-
-
-def error_of(event: WatchEvent, url: str) -> ApiStatusError:
+def _error_in(data: msgspec.Raw, url: str) -> ApiStatusError:
     """What an ERROR event says: the server's Status."""
     try:
-        status = _STATUS.decode(event.object)
+        status = _STATUS.decode(data)
     except msgspec.MsgspecError:
         status = Status(code=500, message="watch ended with an unreadable error")
     return status.error(method="GET", url=url)
@@ -71,12 +77,16 @@ class LineSplitter:
         self._rest: list[bytes] = []
 
     def feed(self, chunk: bytes) -> Iterator[bytes]:
-        """The lines that this chunk completes, without blank ones."""
-        *lines, tail = chunk.split(b"\n")
-        if lines and self._rest:
-            self._rest.append(lines[0])
-            lines[0] = b"".join(self._rest)
-            self._rest = []
-        if tail:
-            self._rest.append(tail)
-        return (line for line in lines if line)
+        """The lines that this chunk completes, without blank ones. Take them all before the next chunk."""
+        start = 0
+        # `find` is several times as fast as `split`, which looks at byte after byte.
+        while (end := chunk.find(b"\n", start)) >= 0:
+            line = chunk[start:end]
+            if self._rest:
+                line = b"".join([*self._rest, line])
+                self._rest = []
+            if line:
+                yield line
+            start = end + 1
+        if start < len(chunk):
+            self._rest.append(chunk[start:])
