@@ -18,7 +18,8 @@ from kubesched.client.http_transport import HttpTransport
 from kubesched.client.kubeconfig import load
 from kubesched.client.rate_limit import RateLimiter
 from kubesched.client.request_metrics import RequestMetrics
-from kubesched.client.rest import TIME_LIMIT, RestClient
+from kubesched.client.rest import RestClient
+from kubesched.client.transport import TIME_LIMIT
 from kubesched.clock import Clock
 from kubesched.config.model import ClientConnectionConfiguration
 from kubesched.errors import TransportError

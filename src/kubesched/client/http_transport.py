@@ -27,12 +27,12 @@ from pyreqwest.exceptions import (
     RequestTimeoutError,
 )
 from pyreqwest.proxy import ProxyBuilder
-from pyreqwest.request import ConsumedRequest, RequestBuilder
+from pyreqwest.request import RequestBuilder
 from pyreqwest.response import Response as AnyResponse
 
 from kubesched.client.connection import Connection
 from kubesched.client.credentials import Credential
-from kubesched.client.transport import JSON, Response, raise_status
+from kubesched.client.transport import JSON, TIME_LIMIT, Response, raise_status
 from kubesched.errors import ConfigurationError, TransportError
 
 CONNECT_TIMEOUT: Final = timedelta(seconds=30)
@@ -65,12 +65,9 @@ class HttpTransport:
         if self._server.scheme not in ("http", "https") or not self._server.hostname:
             raise ConfigurationError([f"server {connection.server!r} is not an http or https URL"])
         self._base = _base_url(self._server, connection.tls.server_name)
+        self.host = self._server.netloc.rpartition("@")[2]
         self._credential: Credential | None = None
         self._client: Client | None = None
-
-    @property
-    def host(self) -> str:
-        return self._server.netloc.rpartition("@")[2]
 
     async def request(
         self,
@@ -97,7 +94,8 @@ class HttpTransport:
             builder = self._builder(client, method, url, time_limit)
             if body is not None:
                 builder = builder.header("Content-Type", content_type).body_bytes(body)
-            answer, content = await cancellable(_exchanged(builder.build()))
+            answer = await cancellable(builder.build().send())
+            content = (await answer.bytes()).to_bytes()  # never waits: `send` has read it all
         except PyreqwestError as error:
             _raise(method, url, error)
         if answer.status < 400:
@@ -126,7 +124,9 @@ class HttpTransport:
                 _raise("GET", url, error)
 
     def _builder(self, client: Client, method: str, url: str, time_limit: float) -> RequestBuilder:
-        builder = client.request(method, url).timeout(timedelta(seconds=time_limit))
+        builder = client.request(method, url)
+        if time_limit != TIME_LIMIT:  # the client's own
+            builder = builder.timeout(timedelta(seconds=time_limit))
         if self._credential is not None and self._credential.authorization:
             builder = builder.header("Authorization", self._credential.authorization)
         return builder
@@ -150,11 +150,6 @@ class HttpTransport:
     async def _renewed(self, used: Credential) -> bool:
         self._connection.credentials.rejected(used)
         return await self._connection.credentials.current() is not used
-
-
-async def _exchanged(request: ConsumedRequest) -> tuple[AnyResponse, bytes]:
-    answer = await request.send()
-    return answer, (await answer.bytes()).to_bytes()
 
 
 async def cancellable(work: Awaitable[T]) -> T:
@@ -197,6 +192,7 @@ def _build_client(connection: Connection, server: SplitResult, credential: Crede
         .brotli(False)
         .zstd(False)
         .deflate(False)
+        .timeout(timedelta(seconds=TIME_LIMIT))
         .connect_timeout(CONNECT_TIMEOUT)
         .max_connections(connection.most_requests)
         .tcp_keepalive(PING_INTERVAL)

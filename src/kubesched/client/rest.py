@@ -18,7 +18,7 @@ import msgspec
 
 from kubesched.client.backoff import jittered
 from kubesched.client.rate_limit import RateLimiter
-from kubesched.client.transport import JSON, Transport, raise_for_status
+from kubesched.client.transport import JSON, TIME_LIMIT, Transport, raise_status
 from kubesched.clock import Clock
 from kubesched.errors import ApiStatusError, ClientError, TransportError
 from kubesched.objects import KIND_OF, Kind, ListMeta, ObjectMeta, decode, encode
@@ -27,7 +27,6 @@ from kubesched.telemetry.logging import log
 STRATEGIC_MERGE: Final = "application/strategic-merge-patch+json"
 MERGE: Final = "application/merge-patch+json"
 
-TIME_LIMIT: Final = 30.0
 LONG_THROTTLE: Final = 1.0
 # Told at most this often: a client at its limit waits before every request.
 THROTTLE_LOG_SECONDS: Final = 10.0
@@ -77,6 +76,7 @@ class RestClient:
         time_limit: float = TIME_LIMIT,
     ) -> None:
         self._transport = transport
+        self._host = transport.host
         self._clock = clock
         self._rng = rng
         self._limiter = limiter
@@ -125,8 +125,8 @@ class RestClient:
         """One request with its retries; the body of the answer."""
         attempt = 0
         while True:
-            if self._limiter is not None:
-                await self._throttle(self._limiter, method, path)
+            if self._limiter is not None and (wait := self._reserve(self._limiter, method)) > 0.0:
+                await self._throttle(self._limiter, wait, method, path)
             try:
                 return await self._attempt(method, path, query, body, content_type, attempt)
             except ClientError as error:
@@ -148,25 +148,25 @@ class RestClient:
             )
             code, received = str(response.status), len(response.body)
             if response.status >= 300:
-                raise_for_status(response, method=method, url=path)
+                raise_status(response.status, response.body, response.headers, method=method, url=path)
             return response.body
         finally:
             if self._observer is not None:
                 self._observer.request_finished(
                     verb=method,
-                    host=self._transport.host,
+                    host=self._host,
                     code=code,
                     seconds=self._clock.monotonic() - started,
                     sent_bytes=len(body) if body is not None else 0,
                     received_bytes=received,
                 )
                 if attempt:
-                    self._observer.request_retried(verb=method, host=self._transport.host, code=code)
+                    self._observer.request_retried(verb=method, host=self._host, code=code)
 
     async def watch(self, path: str, *, query: str, time_limit: float) -> AsyncGenerator[bytes, None]:
         """The chunks of a watch; close it with `aclosing`. Never retried here: the reflector knows where to go on."""
-        if self._limiter is not None:
-            await self._throttle(self._limiter, "GET", path)
+        if self._limiter is not None and (wait := self._reserve(self._limiter, "GET")) > 0.0:
+            await self._throttle(self._limiter, wait, "GET", path)
         started = self._clock.monotonic()
         code, counted = "<error>", False
         async with aclosing(self._transport.stream(path, query=query, time_limit=time_limit)) as chunks:
@@ -188,28 +188,30 @@ class RestClient:
         if self._observer is not None:
             seconds = self._clock.monotonic() - started
             self._observer.request_finished(
-                verb="GET", host=self._transport.host, code=code, seconds=seconds, sent_bytes=0, received_bytes=0
+                verb="GET", host=self._host, code=code, seconds=seconds, sent_bytes=0, received_bytes=0
             )
 
-    async def _throttle(self, limiter: RateLimiter, method: str, path: str) -> None:
+    def _reserve(self, limiter: RateLimiter, method: str) -> float:
         delay = limiter.reserve()
-        if delay > 0.0:
-            if delay > LONG_THROTTLE and self._clock.monotonic() >= self._throttling_told + THROTTLE_LOG_SECONDS:
-                self._throttling_told = self._clock.monotonic()
-                log.info(
-                    "Waited before sending request",
-                    reason="client-side throttling",
-                    delay=delay,
-                    method=method,
-                    path=path,
-                )
-            try:
-                await self._clock.sleep(delay)
-            except BaseException:
-                limiter.give_back()
-                raise
         if self._observer is not None:
-            self._observer.rate_limited(verb=method, host=self._transport.host, seconds=delay)
+            self._observer.rate_limited(verb=method, host=self._host, seconds=delay)
+        return delay
+
+    async def _throttle(self, limiter: RateLimiter, delay: float, method: str, path: str) -> None:
+        if delay > LONG_THROTTLE and self._clock.monotonic() >= self._throttling_told + THROTTLE_LOG_SECONDS:
+            self._throttling_told = self._clock.monotonic()
+            log.info(
+                "Waited before sending request",
+                reason="client-side throttling",
+                delay=delay,
+                method=method,
+                path=path,
+            )
+        try:
+            await self._clock.sleep(delay)
+        except BaseException:
+            limiter.give_back()
+            raise
 
 
 class Items(msgspec.Struct, frozen=True):

@@ -14,6 +14,8 @@ import msgspec
 from kubesched.errors import ApiStatusError
 
 JSON: Final = "application/json"
+TIME_LIMIT: Final = 30.0
+"""Seconds that most requests are given."""
 
 # client-go's NewGenericServerResponse: the reason of an answer whose body does not name one.
 _REASONS: Final = {
