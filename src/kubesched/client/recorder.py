@@ -11,8 +11,9 @@ import asyncio
 import random
 import re
 import uuid
+from collections import OrderedDict
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import UTC
 from typing import Final
 
 import msgspec
@@ -44,11 +45,11 @@ _Key = tuple[str, str, str, ObjectReference, ObjectReference | None]
 
 
 class _Remembered:
-    """An event that equal ones may join."""
+    """An event that equal ones may join, and when the last one did."""
 
     __slots__ = ("count", "event", "last_observed")
 
-    def __init__(self, event: Event, observed: datetime) -> None:
+    def __init__(self, event: Event, observed: float) -> None:
         self.event = event
         self.count = 1
         self.last_observed = observed
@@ -56,7 +57,7 @@ class _Remembered:
     def snapshot(self) -> Event:
         if self.count == 1:
             return self.event
-        series = EventSeries(count=self.count, last_observed_time=MicroTime.of(self.last_observed))
+        series = EventSeries(count=self.count, last_observed_time=_micro_time(self.last_observed))
         return msgspec.structs.replace(self.event, series=series)
 
 
@@ -71,7 +72,8 @@ class EventRecorder:
         self._rng = rng
         self._controller = reporting_controller
         self._instance = f"{reporting_controller}-{hostname}"
-        self._remembered: dict[_Key, _Remembered] = {}
+        # Ordered: the front of a plain dict gets slower to find with everything that is taken from there.
+        self._remembered: OrderedDict[_Key, _Remembered] = OrderedDict()
         self._queue: asyncio.Queue[Event] = asyncio.Queue(QUEUE_LENGTH)
         self._tasks: list[asyncio.Task[None]] = []
         self._last_stamp = 0
@@ -91,7 +93,7 @@ class EventRecorder:
         """Tell that something happened to `regarding`, with `related` playing a part in it."""
         about = reference_to(regarding)
         also = reference_to(related) if related is not None else None
-        now = datetime.fromtimestamp(self._clock.time(), UTC)
+        now = self._clock.time()
         key = (event_type, action, reason, about, also)
         known = self._remembered.get(key)
         if known is not None:
@@ -101,8 +103,8 @@ class EventRecorder:
                 self._enqueue(known.snapshot())
             return
         event = Event(
-            metadata=ObjectMeta(name=self._name(about.name), namespace=about.namespace or "default"),
-            event_time=MicroTime.of(now),
+            metadata=ObjectMeta(name=self._name(about.name, now), namespace=about.namespace or "default"),
+            event_time=_micro_time(now),
             reporting_controller=self._controller,
             reporting_instance=self._instance,
             action=action,
@@ -113,7 +115,7 @@ class EventRecorder:
             type=event_type,
         )
         if len(self._remembered) >= MOST_REMEMBERED:
-            del self._remembered[next(iter(self._remembered))]
+            self._remembered.popitem(last=False)
         self._remembered[key] = _Remembered(event, now)
         self._enqueue(event)
 
@@ -205,18 +207,22 @@ class EventRecorder:
             await self._clock.sleep(FINISH_SECONDS)
             oldest = self._clock.time() - FINISH_SECONDS
             for key, known in list(self._remembered.items()):
-                if known.last_observed.timestamp() < oldest:
+                if known.last_observed < oldest:
                     del self._remembered[key]
                     if known.count > 1:
                         self._enqueue(known.snapshot())
 
-    def _name(self, about: str) -> str:
+    def _name(self, about: str, now: float) -> str:
         """`<name>.<nanoseconds in hex>`, or a UUID where that is no valid name (util.GenerateEventName)."""
-        stamp = self._last_stamp = max(int(self._clock.time() * 1e9), self._last_stamp + 1)
+        stamp = self._last_stamp = max(int(now * 1e9), self._last_stamp + 1)
         name = f"{about}.{stamp:x}"
         if len(name) <= _LONGEST_NAME and _DNS_SUBDOMAIN.fullmatch(name):
             return name
         return str(uuid.UUID(int=self._rng.getrandbits(128), version=4))
+
+
+def _micro_time(seconds: float) -> MicroTime:
+    return MicroTime.fromtimestamp(seconds, UTC)
 
 
 def reference_to(value: ApiObject | ObjectReference) -> ObjectReference:

@@ -151,6 +151,18 @@ async def test_a_full_queue_drops_and_counts() -> None:
     assert scene.recorder.dropped == 5
 
 
+async def test_the_oldest_event_is_forgotten_when_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Memory has a bound: what was forgotten starts anew, what is remembered becomes a series."""
+    monkeypatch.setattr("kubesched.client.recorder.MOST_REMEMBERED", 2)
+    scene = Scene()
+    first, second, third = (Pod(metadata=ObjectMeta(name=name, namespace="d")) for name in ("p1", "p2", "p3"))
+    async with scene.running():
+        for pod in (first, second, third, first, third):
+            scene.record(pod)
+            await scene.wait()
+    assert [call.method for call in scene.server.calls] == ["POST", "POST", "POST", "POST", "PATCH"]
+
+
 async def test_stopping_with_grace_writes_what_is_queued() -> None:
     """The last events of a leader are not lost."""
     scene = Scene()
