@@ -135,22 +135,28 @@ def _certificates(pem: bytes, where: str) -> bytes:
 def _credentials(
     user: User, cluster: Cluster, tls: TLSOptions, clock: Clock, observer: ExecObserver | None
 ) -> CredentialSource:
+    plugin = None
+    if user.exec is not None:  # checked even where it is not asked
+        plugin = ExecCredentials(user.exec, clock, cluster=_cluster_info(cluster, tls), observer=observer)
+    # A token, a password or a certificate of the user's own is all that is sent (exec's UpdateTransportConfig).
+    return _own_credentials(user, clock) or plugin or FixedCredentials()
+
+
+def _own_credentials(user: User, clock: Clock) -> CredentialSource | None:
+    """Token, password and certificate of a kubeconfig's user, as far as there are any."""
     authorization = bearer(user.token)
     if user.username or user.password:
         authorization = basic(user.username, user.password)
-    # Certificate data wins over the file, part by part; a token file wins over the token, which it keeps fresh.
-    in_data = [part for part in (user.client_certificate_data, user.client_key_data) if part]
+    # Data wins over files, part by part; a token file wins over the token, which it keeps fresh.
+    in_data, in_files = [], {"token_file": user.token_file}
+    if user.client_certificate or user.client_certificate_data:  # a key alone is nothing
+        in_data = [part for part in (user.client_certificate_data, user.client_key_data) if part]
+        in_files["certificate_file"] = user.client_certificate if not user.client_certificate_data else ""
+        in_files["key_file"] = user.client_key if not user.client_key_data else ""
     fixed = Credential(authorization=authorization, client_pem=b"\n".join(in_data))
-    files = {
-        "token_file": user.token_file,
-        "certificate_file": user.client_certificate if not user.client_certificate_data else "",
-        "key_file": user.client_key if not user.client_key_data else "",
-    }
-    if any(files.values()):
-        return FileCredentials(clock, fixed=fixed, **{name: Path(path) for name, path in files.items() if path})
-    if user.exec is not None and fixed == Credential():
-        return ExecCredentials(user.exec, clock, cluster=_cluster_info(cluster, tls), observer=observer)
-    return FixedCredentials(fixed)
+    if any(in_files.values()):
+        return FileCredentials(clock, fixed=fixed, **{name: Path(path) for name, path in in_files.items() if path})
+    return FixedCredentials(fixed) if fixed != Credential() else None
 
 
 def _cluster_info(cluster: Cluster, tls: TLSOptions) -> dict[str, Any]:

@@ -75,6 +75,21 @@ async def test_fixed_credentials(user: dict[str, Any], authorization: str) -> No
     assert (await connection(**user).credentials.current()).authorization == authorization
 
 
+@pytest.mark.parametrize(
+    ("user", "is_asked"),
+    [
+        pytest.param({}, True, id="nothing of the user's own"),
+        pytest.param({"client_key_data": b"K"}, True, id="a key without a certificate"),
+        pytest.param({"client_certificate_data": b"C", "client_key_data": b"K"}, False, id="a certificate"),
+        pytest.param({"token": "t"}, False, id="a token"),
+        pytest.param({"username": "u", "password": "p"}, False, id="a password"),
+    ],
+)
+def test_a_plugin_is_asked_where_the_user_has_no_credentials(user: dict[str, Any], is_asked: bool) -> None:
+    """As client-go has it: what the kubeconfig holds is meant to be used, and the plugin is not even run."""
+    assert isinstance(connection(exec=LOGIN, **user).credentials, ExecCredentials) is is_asked
+
+
 async def test_a_token_file_wins_over_the_token(tmp_path: Path) -> None:
     """It is the one that is kept fresh."""
     (tmp_path / "token").write_text("fresh")
@@ -158,6 +173,12 @@ def test_the_master_flag_replaces_the_server() -> None:
             {}, {"token_file": "/missing/token"}, 'user "u": cannot read /missing/token', id="a missing token file"
         ),
         pytest.param({}, {"exec": ExecConfig()}, 'user "u": exec.command must be specified', id="an empty plugin"),
+        pytest.param(
+            {},
+            {"exec": ExecConfig(), "token": "t"},
+            'user "u": exec.command must be specified',
+            id="an empty plugin that would not be asked",
+        ),
     ],
 )
 def test_mistakes(cluster: dict[str, Any], user: dict[str, Any], message: str) -> None:
