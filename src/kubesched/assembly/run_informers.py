@@ -9,7 +9,8 @@ from typing import Any, Final, NamedTuple
 
 from kubesched.client.backoff import Backoff
 from kubesched.client.informer import NON_TERMINAL_PODS, InformerFactory
-from kubesched.client.rest import RestClient, collection_path
+from kubesched.client.paths import collection_path
+from kubesched.client.rest import RestClient
 from kubesched.clock import Clock
 from kubesched.config import FeatureGates
 from kubesched.errors import ApiStatusError, ClientError, ConfigurationError, TransportError

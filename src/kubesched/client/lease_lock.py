@@ -6,7 +6,8 @@ from typing import Any, Final
 
 import msgspec
 
-from kubesched.client.rest import RestClient, collection_path, object_path
+from kubesched.client.paths import collection_path, object_path
+from kubesched.client.rest import RestClient
 from kubesched.errors import IllegalTransitionError, TransportError
 from kubesched.objects import KIND_OF, Lease, MicroTime, ObjectReference, convert, encode, to_builtins
 

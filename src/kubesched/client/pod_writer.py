@@ -10,7 +10,8 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from kubesched.client.backoff import jittered
-from kubesched.client.rest import STRATEGIC_MERGE, RestClient, object_path
+from kubesched.client.paths import object_path
+from kubesched.client.rest import STRATEGIC_MERGE, RestClient
 from kubesched.client.status_patch import pod_status_patch
 from kubesched.clock import Clock, utc
 from kubesched.errors import ApiStatusError, ClientError, TransportError

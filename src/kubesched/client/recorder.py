@@ -19,7 +19,8 @@ from typing import Final
 import msgspec
 
 from kubesched.client.backoff import jittered
-from kubesched.client.rest import STRATEGIC_MERGE, ApiObject, RestClient, collection_path, manifest_json, object_path
+from kubesched.client.paths import collection_path, object_path
+from kubesched.client.rest import STRATEGIC_MERGE, ApiObject, RestClient, manifest_json
 from kubesched.clock import Clock
 from kubesched.errors import ApiStatusError, ClientError
 from kubesched.objects import KIND_OF, Event, EventSeries, MicroTime, ObjectMeta, ObjectReference, encode

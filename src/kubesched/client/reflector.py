@@ -24,7 +24,8 @@ import msgspec
 from kubesched.client.backoff import Backoff
 from kubesched.client.incoming import Unreadable, read_object
 from kubesched.client.initial_list import InitialList, log_unreadable
-from kubesched.client.rest import ApiObject, Items, RestClient, collection_path
+from kubesched.client.paths import collection_path
+from kubesched.client.rest import ApiObject, Items, RestClient
 from kubesched.client.watch_stream import INITIAL_EVENTS_END, EventReader, LineSplitter, WatchEvent
 from kubesched.clock import Clock
 from kubesched.errors import ApiStatusError, ClientError, TransportError

@@ -7,21 +7,19 @@ change an object with a patch (its `metadata.resourceVersion` in the patch makes
 from __future__ import annotations
 
 import random
-import re
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
-from functools import lru_cache
 from typing import Any, Final, Protocol, TypeVar
-from urllib.parse import quote
 
 import msgspec
 
-from kubesched.client.backoff import jittered
+from kubesched.client.paths import collection_path, object_path
 from kubesched.client.rate_limit import RateLimiter
+from kubesched.client.retries import MOST_RETRIES, retry_delay
 from kubesched.client.transport import JSON, TIME_LIMIT, Transport, raise_status
 from kubesched.clock import Clock
-from kubesched.errors import ApiStatusError, ClientError, TransportError
-from kubesched.objects import KIND_OF, Kind, ListMeta, ObjectMeta, decode, encode
+from kubesched.errors import ApiStatusError, ClientError
+from kubesched.objects import KIND_OF, ListMeta, ObjectMeta, decode, encode
 from kubesched.telemetry.logging import log
 
 STRATEGIC_MERGE: Final = "application/strategic-merge-patch+json"
@@ -30,13 +28,6 @@ MERGE: Final = "application/merge-patch+json"
 LONG_THROTTLE: Final = 1.0
 # Told at most this often: a client at its limit waits before every request.
 THROTTLE_LOG_SECONDS: Final = 10.0
-# client-go's maxRetries, for answers that say when to come back.
-MOST_RETRIES: Final = 10
-# For failures that do not say so: 0.1, 0.2, 0.4, 0.8 s.
-MOST_BLIND_RETRIES: Final = 4
-FIRST_BLIND_DELAY: Final = 0.1
-
-_PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9._-]+")
 
 
 class ApiObject(Protocol):
@@ -225,47 +216,9 @@ class Items(msgspec.Struct, frozen=True):
         return self.raw_items or []
 
 
-@lru_cache(maxsize=4096)
-def collection_path(kind: Kind, namespace: str = "") -> str:
-    """Where a kind is listed, watched and created: in one namespace, or across all of them."""
-    if not namespace:
-        return kind.path
-    root, _, plural = kind.path.rpartition("/")
-    return f"{root}/namespaces/{_escaped(namespace)}/{plural}"
-
-
-def object_path(kind: Kind, name: str, namespace: str = "", subresource: str = "") -> str:
-    path = f"{collection_path(kind, namespace)}/{_escaped(name)}"
-    return f"{path}/{subresource}" if subresource else path
-
-
 def manifest_json(value: object) -> bytes:
     """A struct as JSON, with its apiVersion and kind in front."""
     kind = KIND_OF[type(value)]
     fields = encode(value)[1:]
     separator = "," if fields != b"}" else ""
     return f'{{"apiVersion":"{kind.api_version}","kind":"{kind.name}"{separator}'.encode() + fields
-
-
-def _escaped(name: str) -> str:
-    return name if _PLAIN_NAME.fullmatch(name) else quote(name, safe="")
-
-
-def retry_delay(method: str, error: ClientError, attempt: int, rng: random.Random) -> float | None:
-    """Seconds until a failed request may be sent again; None when it must not.
-
-    An answer that names a time (Retry-After) is followed for every method, as client-go does: the server refused
-    before it acted. Anything else is repeated only where a second execution does no harm or none took place.
-    """
-    if isinstance(error, ApiStatusError):
-        if error.code != 429 and error.code < 500:
-            return None
-        if error.retry_after is not None:
-            return jittered(rng, error.retry_after, 0.1)
-        safe = error.code == 429 or method == "GET"
-    else:
-        assert isinstance(error, TransportError)
-        safe = not error.request_sent or (method == "GET" and not error.timed_out)
-    if not safe or attempt >= MOST_BLIND_RETRIES:
-        return None
-    return jittered(rng, FIRST_BLIND_DELAY * 2**attempt, 1.0)

@@ -1,4 +1,4 @@
-"""REST calls: paths, retries, rate limit, measuring."""
+"""REST calls: retries, rate limit, measuring."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import msgspec
 import pytest
 
 from kubesched.client.rate_limit import RateLimiter
-from kubesched.client.rest import RestClient, collection_path, manifest_json, object_path, retry_delay
+from kubesched.client.rest import RestClient, manifest_json
 from kubesched.client.transport import Response
 from kubesched.clock import VirtualClock
-from kubesched.errors import ApiStatusError, ClientError, TransportError
-from kubesched.objects import KIND_OF, Lease, Node, ObjectMeta, Pod
+from kubesched.errors import ApiStatusError, TransportError
+from kubesched.objects import ObjectMeta, Pod
 from kubesched.testing.fake_api_server import FakeApiServer, failure
 
 PODS = "/api/v1/pods"
@@ -21,59 +21,6 @@ PODS = "/api/v1/pods"
 
 def client(server: FakeApiServer, clock: VirtualClock, **options: object) -> RestClient:
     return RestClient(server, clock, random.Random(1), **options)  # type: ignore[arg-type] # passed through
-
-
-@pytest.mark.parametrize(
-    ("path", "expected"),
-    [
-        pytest.param(collection_path(KIND_OF[Pod]), "/api/v1/pods", id="pods of all namespaces"),
-        pytest.param(collection_path(KIND_OF[Pod], "a"), "/api/v1/namespaces/a/pods", id="pods of one namespace"),
-        pytest.param(
-            object_path(KIND_OF[Lease], "l", "kube-system"),
-            "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/l",
-            id="an object of a named group",
-        ),
-        pytest.param(object_path(KIND_OF[Node], "a b/c"), "/api/v1/nodes/a%20b%2Fc", id="odd characters are escaped"),
-        pytest.param(
-            object_path(KIND_OF[Pod], "p", "d", "binding"), "/api/v1/namespaces/d/pods/p/binding", id="a subresource"
-        ),
-    ],
-)
-def test_paths(path: str, expected: str) -> None:
-    """Where requests go."""
-    assert path == expected
-
-
-def status(code: int, retry_after: float | None = None) -> ApiStatusError:
-    return ApiStatusError(code, "", "", retry_after=retry_after)
-
-
-@pytest.mark.parametrize(
-    ("method", "error", "retried"),
-    [
-        pytest.param("POST", status(429, 2), True, id="too many requests, with a time: any method"),
-        pytest.param("POST", status(429), True, id="too many requests without a time: nothing was done"),
-        pytest.param("POST", status(503, 1), True, id="unavailable, with a time: any method"),
-        pytest.param("POST", status(500), False, id="an internal error after a create may have created"),
-        pytest.param("GET", status(500), True, id="an internal error after a read is harmless"),
-        pytest.param("GET", status(404), False, id="not found stays not found"),
-        pytest.param("PUT", status(409), False, id="a conflict is the caller's"),
-        pytest.param("POST", TransportError("refused", request_sent=False), True, id="refused: never sent"),
-        pytest.param("POST", TransportError("reset"), False, id="broken after sending: unknown outcome"),
-        pytest.param("GET", TransportError("reset"), True, id="a broken read"),
-        pytest.param("GET", TransportError("slow", timed_out=True), False, id="a read that timed out took its time"),
-    ],
-)
-def test_what_is_retried(method: str, error: ClientError, retried: bool) -> None:
-    """Only what is safe to send again."""
-    assert (retry_delay(method, error, 0, random.Random(1)) is not None) is retried
-
-
-def test_retries_end() -> None:
-    """Failures without a time are retried four times."""
-    delays = [retry_delay("GET", status(500), attempt, random.Random(1)) for attempt in range(5)]
-    assert delays[4] is None
-    assert None not in delays[:4]
 
 
 async def test_waits_as_long_as_the_server_says() -> None:

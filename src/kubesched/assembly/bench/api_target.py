@@ -18,7 +18,8 @@ from kubesched.assembly.bench.templates import Manifest
 from kubesched.assembly.run_clients import choose_connection
 from kubesched.client.http_transport import HttpTransport
 from kubesched.client.informer import Informer
-from kubesched.client.rest import MERGE, RestClient, collection_path, object_path
+from kubesched.client.paths import collection_path, object_path
+from kubesched.client.rest import MERGE, RestClient
 from kubesched.clock import Clock
 from kubesched.errors import ApiStatusError, ConfigurationError, KubeschedError
 from kubesched.objects import KINDS, Kind, Pod
