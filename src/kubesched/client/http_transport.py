@@ -20,6 +20,7 @@ from kubesched.client.http_client import base_url, build_client
 from kubesched.client.http_errors import transport_error
 from kubesched.client.transport import JSON, TIME_LIMIT, Response, raise_status
 from kubesched.errors import ConfigurationError
+from kubesched.telemetry.logging import log
 
 _KEPT_HEADERS: Final = ("retry-after",)
 
@@ -115,9 +116,14 @@ class HttpTransport:
         if credential is self._credential and self._client is not None:
             return self._client, credential
         before, self._credential = self._credential, credential
-        if self._client is None or before is None or before.client_pem != credential.client_pem:
-            # The old client is not closed: streams on it run to their end.
+        if self._client is None:
             self._client = build_client(self._connection, self._server, credential)
+        elif before is None or before.client_pem != credential.client_pem:
+            try:
+                # The old client is not closed: streams on it run to their end.
+                self._client = build_client(self._connection, self._server, credential)
+            except ConfigurationError as error:  # a certificate without its key yet: the next change brings both
+                log.error("New credentials cannot be used, keeping the last client certificate", error)
         return self._client, credential
 
     async def _renewed(self, used: Credential) -> bool:

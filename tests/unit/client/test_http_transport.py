@@ -26,7 +26,7 @@ from starlette.routing import Route
 
 from kubesched.client import connect, kubeconfig
 from kubesched.client.connection import Connection, Impersonation, TLSOptions
-from kubesched.client.credentials import Credential, FileCredentials, FixedCredentials
+from kubesched.client.credentials import RECHECK_SECONDS, Credential, FileCredentials, FixedCredentials
 from kubesched.client.http_transport import HttpTransport, cancellable
 from kubesched.client.rest import RestClient
 from kubesched.client.transport import raise_for_status
@@ -448,6 +448,32 @@ async def test_a_new_certificate_needs_new_connections(authority: Authority, by_
         running.api.token = "two"
         tls = TLSOptions(ca_pem=authority.certificate.read_bytes())
         assert await answer(running.connect(https=True, tls=tls, credentials=Rotating(first, second)))
+
+
+async def test_a_half_written_rotation_leaves_the_old_certificate(
+    authority: Authority, by_address: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Certificate and key are two files, and we may look between the writing of one and of the other."""
+    clock, files = VirtualClock(), (tmp_path / "certificate", tmp_path / "key")
+    issued = {name: [path.read_bytes() for path in authority.issue(name)] for name in ("one", "two")}
+
+    def write(certificate: bytes, key: bytes) -> None:
+        for file, content in zip(files, (certificate, key), strict=True):
+            file.write_bytes(content)
+        clock.tick(RECHECK_SECONDS)
+
+    write(*issued["one"])
+    credentials = FileCredentials(clock, certificate_file=files[0], key_file=files[1])
+    async with serving(**by_address) as running:
+        tls = TLSOptions(ca_pem=authority.certificate.read_bytes())
+        transport = running.connect(https=True, tls=tls, credentials=credentials)
+        assert await answer(transport)
+        write(issued["two"][0], issued["one"][1])
+        assert await answer(transport)
+        assert "keeping the last client certificate" in capsys.readouterr().err
+        write(*issued["two"])
+        assert await answer(transport)
+        assert capsys.readouterr().err == ""
 
 
 async def test_the_rest_client_on_top() -> None:
