@@ -40,9 +40,9 @@ from kubesched.objects import ObjectMeta, Pod
 from kubesched.telemetry.metrics import SchedulerMetrics
 
 GOAL = 150
-ROUNDS = 10
-EVENTS = 10_000
-REQUESTS = 2_000
+ROUNDS = 30
+EVENTS = 4_000
+REQUESTS = 1_000
 CONCURRENCY = 50
 
 
