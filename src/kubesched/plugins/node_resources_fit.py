@@ -27,7 +27,7 @@ from kubesched.objects import DeviceClass
 from kubesched.objects.pod_resources import allocation_score_requests, incoming_requests
 from kubesched.objects.resource_names import is_extended_resource, is_scalar_resource
 from kubesched.plugins.amounts import Amount, Truth, amount, column, holds_somewhere
-from kubesched.plugins.device_backed import DeviceBackedResources
+from kubesched.plugins.devices.backing import BackingClasses
 from kubesched.plugins.node_resources_fit_hints import ResourceHints
 from kubesched.plugins.per_template import PerTemplate
 from kubesched.plugins.resource_scoring import ResourceScorer, ScoredResource, scored_resources
@@ -67,9 +67,9 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         self._features = replace(handle.cluster.templates.features, node_allocatable_claims=False)
         self._ignored = frozenset(args.ignored_resources)
         self._ignored_groups = frozenset(args.ignored_resource_groups)
-        self._devices: DeviceBackedResources | None = None
+        self._devices: BackingClasses | None = None
         if handle.gates.enabled("DRAExtendedResource"):
-            self._devices = DeviceBackedResources(handle.objects.of(DeviceClass))
+            self._devices = BackingClasses(handle.objects.of(DeviceClass))
         self._demands = PerTemplate(self._demands_of)
         self._specs = args.scoring_strategy.resources
         self._scorer = ResourceScorer(args.scoring_strategy)

@@ -14,14 +14,14 @@ from kubesched.objects.pod_resources import (
     pod_requests,
 )
 from kubesched.objects.resource_names import DEVICE_CLASS_PREFIX, PODS
-from kubesched.plugins.device_backed import DeviceBackedResources
+from kubesched.plugins.devices.backing import BackingClasses
 from kubesched.plugins.per_template import PerTemplate
 
 
 class ResourceHints:
     """`devices` is None where extended resources never stand for devices."""
 
-    def __init__(self, features: ResourceFeatures, devices: DeviceBackedResources | None) -> None:
+    def __init__(self, features: ResourceFeatures, devices: BackingClasses | None) -> None:
         self._features = features
         self._devices = devices
         self._requests = PerTemplate(lambda pod: incoming_requests(pod.exemplar, features))

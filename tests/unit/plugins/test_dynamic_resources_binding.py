@@ -13,8 +13,8 @@ from kubesched.clock import VirtualClock
 from kubesched.errors import ApiStatusError
 from kubesched.framework import CycleState, SilentDeviceObserver, Status
 from kubesched.objects import Pod, ResourceClaim, convert
+from kubesched.plugins.devices.ledger import Ledger
 from kubesched.plugins.dynamic_resources import DynamicResources
-from kubesched.plugins.dynamic_resources.ledger import Ledger
 from kubesched.testing import make_node, make_pod
 from kubesched.testing.device_builders import make_device_class, make_resource_claim, make_resource_slice
 from kubesched.testing.handle import FakeHandle
@@ -284,7 +284,7 @@ def test_ledger_counts_each_claim_once() -> None:
     assert ledger.usage(POOL).owners == {"x": 1}, "an outdated event does not undo what was written since"
     store.set(allocated("2"))
     assert ledger.usage(POOL).owners == {"x": 1}
-    assert ledger.touched_pools() == {POOL}
+    assert set(ledger.touched.since(0) or ()) == {POOL}
     store.remove(allocated("2"))
     assert not ledger.usage(POOL).owners
     assert not ledger.remove_pending("default/claim")

@@ -5,7 +5,8 @@
     Reserve    reserving        the devices are held in the `ledger`
     PreBind    pre_binding      `claim_writer` writes the allocation; wait for binding conditions
 
-`devices.Devices` is what all profiles share: `inventory` (who offers what), `ledger` (who has what), `places`.
+`devices.Devices` is what all profiles share: `inventory` (who offers what), `places`, and the ledger (who has what).
+What other plugins need of that, too, is in `kubesched.plugins.devices`.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from kubesched.objects import Pod, PodResourceClaim, ResourceClaim, ResourceClaimConsumerReference
-from kubesched.plugins.dynamic_resources.ledger import Ledger
+from kubesched.plugins.devices.ledger import Ledger
 
 
 class ClaimsNotReady(Exception):  # noqa: N818 - it is no error: the pod has to wait

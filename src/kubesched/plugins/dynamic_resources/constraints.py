@@ -6,7 +6,7 @@ from typing import Protocol
 
 from kubesched.errors import InvalidObjectError
 from kubesched.objects import DeviceAttribute, DeviceConstraint, ResourceClaim
-from kubesched.plugins.dynamic_resources.pools import DeviceKind
+from kubesched.plugins.devices.kinds import DeviceKind
 
 _Value = tuple[str, object]
 

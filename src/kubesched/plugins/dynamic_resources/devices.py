@@ -7,16 +7,16 @@ from typing import Final
 
 from kubesched.columns import Cluster
 from kubesched.framework import ObjectStores
-from kubesched.objects import DeviceClass, ResourceClaim, ResourceSlice
-from kubesched.plugins.dynamic_resources.extended_resources import BackingClasses
+from kubesched.objects import DeviceClass, ResourceSlice
+from kubesched.plugins.devices.backing import BackingClasses
+from kubesched.plugins.devices.ledger import Ledger
+from kubesched.plugins.devices.selection import Selectors
 from kubesched.plugins.dynamic_resources.features import DeviceFeatures
 from kubesched.plugins.dynamic_resources.inventory import Inventory
-from kubesched.plugins.dynamic_resources.ledger import Ledger
 from kubesched.plugins.dynamic_resources.outcomes import CANNOT_ALLOCATE, INVALID_POOLS, KeptOutcomes, Outcome
 from kubesched.plugins.dynamic_resources.places import Places
 from kubesched.plugins.dynamic_resources.requests import ClaimPlan
 from kubesched.plugins.dynamic_resources.search import Search
-from kubesched.plugins.dynamic_resources.selection import Selectors
 
 _MOST_KEPT: Final = 32
 
@@ -28,7 +28,7 @@ class Devices:
         self.features = features
         self.classes = objects.of(DeviceClass)
         self.backing = BackingClasses(self.classes)
-        self.ledger = Ledger(objects.of(ResourceClaim), counts_shares=features.consumable_capacity)
+        self.ledger = Ledger.shared(objects, counts_shares=features.consumable_capacity)
         self._inventory = Inventory(objects.of(ResourceSlice), partitions=features.partitionable_devices)
         self.places = Places(cluster, self._inventory, self.ledger)
         self._selectors = Selectors()

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from kubesched.errors import InvalidObjectError
 from kubesched.objects import Quantity
+from kubesched.plugins.devices.kinds import DeviceKind
 from kubesched.plugins.dynamic_resources.capacity import consumption, fits_capacity
 from kubesched.plugins.dynamic_resources.constraints import constraints_of
 from kubesched.plugins.dynamic_resources.features import DeviceFeatures
 from kubesched.plugins.dynamic_resources.places import NodePools
-from kubesched.plugins.dynamic_resources.pools import DeviceKind
 from kubesched.plugins.dynamic_resources.requests import Alternative, ClaimPlan
 from kubesched.plugins.dynamic_resources.taints import taints_prevent
 

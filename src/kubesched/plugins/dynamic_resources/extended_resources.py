@@ -8,12 +8,10 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from kubesched.framework import ObjectStore
 from kubesched.objects import (
     Container,
     ContainerExtendedResourceRequest,
     DeviceClaim,
-    DeviceClass,
     DeviceRequest,
     ExactDeviceRequest,
     ObjectMeta,
@@ -22,37 +20,12 @@ from kubesched.objects import (
     ResourceClaim,
     ResourceClaimSpec,
 )
-from kubesched.objects.resource_names import DEVICE_CLASS_PREFIX
-from kubesched.plugins.dynamic_resources.ledger import Ledger
+from kubesched.plugins.devices.backing import BackingClasses
+from kubesched.plugins.devices.ledger import Ledger
 
 IN_MEMORY_NAME: Final = "<extended-resources>"
 """The claim's name while it exists in memory only; deliberately none that an API server would take."""
 ANNOTATION: Final = "resource.kubernetes.io/extended-resource-claim"
-
-
-class BackingClasses:
-    """The device class behind an extended resource: of several, the newest (extendedresourcecache)."""
-
-    def __init__(self, classes: ObjectStore[DeviceClass]) -> None:
-        self._classes = classes
-        self._version = -1
-        self._by_resource: dict[str, DeviceClass] = {}
-
-    def of(self, resource: str) -> DeviceClass | None:
-        if self._version != self._classes.version:
-            self._version = self._classes.version
-            self._by_resource = {}
-            for device_class in sorted(self._classes, key=_age):
-                self._by_resource[DEVICE_CLASS_PREFIX + device_class.metadata.name] = device_class
-                if name := device_class.spec.extended_resource_name:
-                    self._by_resource.setdefault(name, device_class)
-        return self._by_resource.get(resource)
-
-
-def _age(device_class: DeviceClass) -> tuple[float, str]:
-    """Newest first, then by name."""
-    created = device_class.metadata.creation_timestamp
-    return -(created.timestamp() if created is not None else 0.0), device_class.metadata.name
 
 
 def special_claim(pod: Pod, ledger: Ledger) -> ResourceClaim:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from kubesched.columns import PodInfo
 from kubesched.framework import Action, ClusterEvent, EventHint, Hint, Resource
 from kubesched.objects import Pod, ResourceClaim
+from kubesched.plugins.devices.ledger import Ledger
 from kubesched.plugins.dynamic_resources.claims import ClaimsNotReady, claims_of
-from kubesched.plugins.dynamic_resources.ledger import Ledger
 
 
 class ClaimHints:

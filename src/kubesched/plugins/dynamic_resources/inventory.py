@@ -13,8 +13,9 @@ from kubesched.columns.node_matching import matching_selector
 from kubesched.framework import ObjectStore
 from kubesched.objects import NodeSelector, ResourceSlice
 from kubesched.objects.node_selectors import NodeMatcher, compile_node_selector
-from kubesched.plugins.dynamic_resources.ledger import PoolId
-from kubesched.plugins.dynamic_resources.pools import DeviceKinds, Pool, RelevantSlice, build_pool
+from kubesched.plugins.devices.kinds import DeviceKinds
+from kubesched.plugins.devices.ledger import PoolId
+from kubesched.plugins.dynamic_resources.pools import Pool, RelevantSlice, build_pool
 
 _EVERY_DEVICE: Final = -1
 

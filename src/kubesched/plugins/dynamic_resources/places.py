@@ -13,10 +13,10 @@ from typing import Final
 
 import numpy as np
 
-from kubesched.columns import Cluster, Integers
+from kubesched.columns import Cluster, Integers, JournalReader
 from kubesched.columns.types import grown
+from kubesched.plugins.devices.ledger import Ledger, PoolId
 from kubesched.plugins.dynamic_resources.inventory import Inventory, Reachability, relevant_slices
-from kubesched.plugins.dynamic_resources.ledger import Ledger, PoolId
 from kubesched.plugins.dynamic_resources.pools import Pool, PoolState, RelevantSlice
 
 _NOWHERE: Final = -1
@@ -48,6 +48,7 @@ class Places:
         self._cluster = cluster
         self._inventory = inventory
         self._ledger = ledger
+        self._touched = JournalReader(ledger.touched)
         self._numbers: dict[object, int] = {}
         self._place: Integers = np.full(0, _NOWHERE, dtype=np.int64)
         self._group: Integers = np.full(0, _NOWHERE, dtype=np.int64)
@@ -65,20 +66,21 @@ class Places:
 
     def refresh(self) -> None:
         """Bring all places up to date."""
-        table, stale = self._cluster.nodes, self._stale_rows()
+        touched = self._touched.news()
+        table, stale = self._cluster.nodes, self._stale_rows(renew=touched is None)
         if len(table) > len(self._place):
             self._place = grown(self._place, table.capacity, _NOWHERE)
             self._group = grown(self._group, table.capacity, _NOWHERE)
-        touched = self._ledger.touched_pools()
-        own_pools_touched = {row for pool in touched for row in self._rows_of(self._inventory.nodes_of(pool))}
         if stale is None:
             self._regroup(np.arange(len(table)))
         elif stale:
             self._regroup(np.array(sorted(stale), dtype=np.intp))
+        pools = set(touched or ())
+        own_pools_touched = {row for pool in pools for row in self._rows_of(self._inventory.nodes_of(pool))}
         for row in own_pools_touched if stale is not None else ():
             if self._group[row] != _NOWHERE:  # a row without a node (yet) has no place
                 self._settle(row)
-        if any(not group.pool_ids.isdisjoint(touched) for group in self._group_list):
+        if any(not group.pool_ids.isdisjoint(pools) for group in self._group_list):
             self.shared_epoch += 1
 
     def of_rows(self, rows: Integers | slice) -> Integers:
@@ -92,14 +94,14 @@ class Places:
         pools = sorted((*own, *(pool for pool in group.pools if pool.id not in replaced)), key=lambda p: p.sort_key)
         return NodePools(tuple(pools), tuple(self._state(pool) for pool in pools))
 
-    def _stale_rows(self) -> set[int] | None:
-        """Rows to look at again; None for all of them."""
+    def _stale_rows(self, *, renew: bool) -> set[int] | None:
+        """Rows to look at again; None for all of them, which `renew` asks for."""
         journal = self._cluster.nodes.node_changes
         changed = journal.since(self._node_position) if self._node_position >= 0 else None
         self._node_position = journal.position
         touched = self._inventory.touched_nodes()
         is_crowded = len(self._numbers) > _MOST_PLACES
-        if changed is None or is_crowded or self._shared_version != self._inventory.shared_version:
+        if renew or changed is None or is_crowded or self._shared_version != self._inventory.shared_version:
             self.epoch += 1
             self._shared_version = self._inventory.shared_version
             self.problem = self._inventory.problem

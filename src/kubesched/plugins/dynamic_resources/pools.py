@@ -2,69 +2,17 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import count
 from typing import Final
 
-from kubesched.objects import CounterSet, Device, ResourceSlice, encode
-from kubesched.plugins.dynamic_resources.cel import DeviceFacts
-from kubesched.plugins.dynamic_resources.ledger import PoolId, PoolUsage
+from kubesched.objects import CounterSet, ResourceSlice
+from kubesched.plugins.devices.kinds import DeviceKind, DeviceKinds
+from kubesched.plugins.devices.ledger import PoolId, PoolUsage
 
 CounterAmounts = Mapping[str, Mapping[str, int]]
 """By counter set and counter, in nanos."""
-
-
-class DeviceKind:
-    """Everything about a device but its name: devices of one kind are as good as each other, wherever they are."""
-
-    __slots__ = ("__weakref__", "consumes", "device", "driver", "facts", "number", "selected")
-
-    def __init__(self, number: int, driver: str, device: Device) -> None:
-        self.number = number
-        self.driver = driver
-        self.device = device
-        """A device of this kind; its name means nothing."""
-        self.facts = DeviceFacts(driver, device.attributes, device.capacity, device.allow_multiple_allocations or False)
-        self.consumes: tuple[tuple[str, str, int], ...] = tuple(
-            (taken.counter_set, name, counter.value.nanos)
-            for taken in device.consumes_counters
-            for name, counter in taken.counters.items()
-        )
-        self.selected: dict[str, bool] = {}
-        """By CEL expression: whether it selects devices of this kind."""
-
-
-class DeviceKinds:
-    """Interns kinds: equal devices share one for as long as somebody holds it."""
-
-    def __init__(self) -> None:
-        self._known: weakref.WeakValueDictionary[bytes, DeviceKind] = weakref.WeakValueDictionary()
-        self._numbers = count()
-
-    def of(self, driver: str, device: Device) -> DeviceKind:
-        key = encode(
-            (
-                driver,
-                device.attributes,
-                device.capacity,
-                device.consumes_counters,
-                device.node_name,
-                device.node_selector,
-                device.all_nodes,
-                device.taints,
-                device.binds_to_node,
-                device.binding_conditions,
-                device.binding_failure_conditions,
-                device.allow_multiple_allocations,
-            )
-        )
-        kind = self._known.get(key)
-        if kind is None:
-            kind = self._known[key] = DeviceKind(next(self._numbers), driver, device)
-        return kind
 
 
 @dataclass(frozen=True, slots=True, eq=False)

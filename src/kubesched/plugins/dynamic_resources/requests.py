@@ -17,18 +17,11 @@ from kubesched.objects import (
     ExactDeviceRequest,
     ResourceClaim,
 )
+from kubesched.plugins.devices.selection import Condition, class_conditions
 from kubesched.plugins.dynamic_resources.features import DeviceFeatures
 
 ALL: Final = "All"
 EXACT_COUNT: Final = "ExactCount"
-
-
-@dataclass(frozen=True, slots=True)
-class Condition:
-    """A CEL expression; `source` says whose it is, for messages."""
-
-    source: str
-    expression: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -152,14 +145,9 @@ def _conditions(
     claim: ResourceClaim, device_class: DeviceClass, source: ExactDeviceRequest | DeviceSubRequest
 ) -> tuple[Condition, ...]:
     """The class's conditions, then the request's."""
-    of_class = [
-        Condition(f"class {device_class.metadata.name}: selector #{k}", selector.cel.expression)
-        for k, selector in enumerate(device_class.spec.selectors)
-        if selector.cel is not None
-    ]
     of_request = [
         Condition(f"claim {claim.metadata.key}: selector #{k}", selector.cel.expression)
         for k, selector in enumerate(source.selectors)
         if selector.cel is not None
     ]
-    return (*of_class, *of_request)
+    return (*class_conditions(device_class), *of_request)

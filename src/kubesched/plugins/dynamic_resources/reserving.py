@@ -12,13 +12,13 @@ from msgspec.structs import replace
 from kubesched.errors import ClientError, InvalidObjectError
 from kubesched.framework import SUCCESS, Handle, Status
 from kubesched.objects import Pod, ResourceClaim
+from kubesched.plugins.devices.ledger import Ledger
 from kubesched.plugins.dynamic_resources.allocation import allocation_of
 from kubesched.plugins.dynamic_resources.attempt import Attempt
 from kubesched.plugins.dynamic_resources.claim_writer import ClaimWriter
 from kubesched.plugins.dynamic_resources.claims import is_reserved_for
 from kubesched.plugins.dynamic_resources.devices import Devices
 from kubesched.plugins.dynamic_resources.extended_resources import is_in_memory
-from kubesched.plugins.dynamic_resources.ledger import Ledger
 
 _log = logging.getLogger(__name__)
 

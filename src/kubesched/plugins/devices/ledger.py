@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from kubesched.framework import ObjectStore
+from kubesched.columns import Journal
+from kubesched.framework import ObjectStore, ObjectStores
 from kubesched.objects import AllocationResult, ResourceClaim
 
 PoolId = tuple[str, str]
@@ -30,6 +31,10 @@ class PoolUsage:
     capacity: dict[str, Counter[str]] = field(default_factory=dict)
     """Of shared devices: how much of each capacity is consumed, in nanos."""
 
+    def has(self, device: str) -> bool:
+        """Whether anybody has the device, or a share of it."""
+        return device in self.owners or device in self.shares
+
 
 _UNUSED = PoolUsage()
 
@@ -45,9 +50,15 @@ class Ledger:
         self._pending: dict[str, ResourceClaim] = {}
         self._counted: dict[str, AllocationResult] = {}
         self._usage: dict[PoolId, PoolUsage] = {}
-        self._touched: set[PoolId] = set()
+        self.touched: Journal[PoolId] = Journal()
+        """The pools whose usage changed."""
         self._by_owner: dict[str, dict[str, ResourceClaim]] = {}
         claims.subscribe(self._changed)
+
+    @classmethod
+    def shared(cls, objects: ObjectStores, *, counts_shares: bool) -> Ledger:
+        """The ledger of all plugins and profiles."""
+        return objects.derived(cls, lambda: cls(objects.of(ResourceClaim), counts_shares=counts_shares))
 
     # ---- claims --------------------------------------------------------------------------------------------------
 
@@ -98,11 +109,6 @@ class Ledger:
     def usage(self, pool: PoolId) -> PoolUsage:
         return self._usage.get(pool, _UNUSED)
 
-    def touched_pools(self) -> set[PoolId]:
-        """The pools whose usage changed since the last call."""
-        touched, self._touched = self._touched, set()
-        return touched
-
     def _changed(self, old: ResourceClaim | None, new: ResourceClaim | None) -> None:
         claim = new or old
         assert claim is not None
@@ -146,7 +152,7 @@ class Ledger:
                 continue
             pool = (result.driver, result.pool)
             usage = self._usage.setdefault(pool, PoolUsage())
-            self._touched.add(pool)
+            self.touched.append(pool)
             if result.share_id is None or not self._counts_shares:
                 _add(usage.owners, result.device, sign)
                 continue

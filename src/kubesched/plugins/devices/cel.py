@@ -17,14 +17,14 @@ from cel_expr_python.ext import ext_bindings, ext_optional, ext_strings
 
 from kubesched.errors import InvalidObjectError
 from kubesched.objects import DeviceAttribute, DeviceCapacity
-from kubesched.plugins.dynamic_resources.cel_messages import (
+from kubesched.plugins.devices.cel_messages import (
     MISSING_KEY,
     compile_problem,
     not_a_bool,
     result_type_problem,
     run_time_problem,
 )
-from kubesched.plugins.dynamic_resources.selector_values import (
+from kubesched.plugins.devices.selector_values import (
     FUNCTIONS,
     QUANTITY,
     declarations,
@@ -32,7 +32,7 @@ from kubesched.plugins.dynamic_resources.selector_values import (
     quantity_value,
     version_value,
 )
-from kubesched.plugins.dynamic_resources.semantic_version import SemanticVersion
+from kubesched.plugins.devices.semantic_version import SemanticVersion
 
 _DEVICE: Final = cel.Type.AbstractType("kubernetes.DRADevice")
 _STRING, _BOOL = cel.Type.STRING, cel.Type.BOOL

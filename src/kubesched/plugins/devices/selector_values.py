@@ -13,7 +13,7 @@ from typing import Any, Final
 from cel_expr_python import cel
 
 from kubesched.objects import Quantity
-from kubesched.plugins.dynamic_resources.semantic_version import SemanticVersion
+from kubesched.plugins.devices.semantic_version import SemanticVersion
 
 _QUANTITY: Final = b"q"
 _VERSION: Final = b"v"

@@ -3,12 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import lru_cache
 
 from kubesched.errors import InvalidObjectError
-from kubesched.plugins.dynamic_resources.cel import Selector
-from kubesched.plugins.dynamic_resources.pools import DeviceKind
-from kubesched.plugins.dynamic_resources.requests import Condition
+from kubesched.objects import DeviceClass
+from kubesched.plugins.devices.cel import Selector
+from kubesched.plugins.devices.kinds import DeviceKind
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A CEL expression; `source` says whose it is, for messages."""
+
+    source: str
+    expression: str
+
+
+def class_conditions(device_class: DeviceClass) -> tuple[Condition, ...]:
+    """What devices of a class must satisfy."""
+    return tuple(
+        Condition(f"class {device_class.metadata.name}: selector #{k}", selector.cel.expression)
+        for k, selector in enumerate(device_class.spec.selectors)
+        if selector.cel is not None
+    )
 
 
 class Selectors:

@@ -6,8 +6,8 @@ import pytest
 
 from kubesched.errors import InvalidObjectError
 from kubesched.objects import DeviceAttribute, DeviceCapacity, convert
-from kubesched.plugins.dynamic_resources.cel import DeviceFacts, Selector
-from kubesched.plugins.dynamic_resources.semantic_version import SemanticVersion
+from kubesched.plugins.devices.cel import DeviceFacts, Selector
+from kubesched.plugins.devices.semantic_version import SemanticVersion
 
 DRIVER = "gpu.example.com"
 ATTRIBUTES = convert(
