@@ -14,7 +14,7 @@ from kubesched.framework import MAX_SCORE, SKIP, SUCCESS, CycleState, Handle, Pr
 from kubesched.objects.pod_resources import balance_score_requests
 from kubesched.plugins.amounts import Amount, amount, column, is_zero_somewhere
 from kubesched.plugins.per_template import PerTemplate
-from kubesched.plugins.resource_scoring import ScoredResource, scored_resources
+from kubesched.plugins.resource_scoring import ScoredDevices, ScoredResource, scored_resources
 
 NAME: Final = "NodeResourcesBalancedAllocation"
 
@@ -31,6 +31,14 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin):
         self._specs = args.resources
         self._features = handle.cluster.templates.features
         self._resources = PerTemplate(self._scored)
+        self._devices = ScoredDevices(args.resources, handle)
+
+    def score_reach_of(self, pod: PodTemplate) -> Reach:
+        """With every pod that is given devices, scores that count them change on some node."""
+        return Reach.CYCLE if self._devices.count_for(self._resources.of(pod)) else self.reach
+
+    def basis(self, pod: PodTemplate) -> Hashable:
+        return self._devices.basis
 
     def aspect(self, pod: PodTemplate) -> Hashable:
         return self._resources.of(pod)
@@ -43,14 +51,18 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin):
         before: list[Amount] = []
         after: list[Amount] = []
         capacities: list[Amount] = []
+        is_complete = True
         for resource in self._resources.of(pod):
             taken = amount(nodes.requested(resource.name))
+            capacity = amount(nodes.allocatable(resource.name))
+            if is_zero_somewhere(capacity):
+                capacity, taken = self._devices.fill_in(resource.name, nodes, capacity, taken)
+                is_complete = False
             before.append(taken)
             after.append(taken + resource.request)
-            capacities.append(amount(nodes.allocatable(resource.name)))
-        for capacity in capacities:
-            if is_zero_somewhere(capacity):
-                return _by_what_nodes_have(before, after, capacities, nodes)
+            capacities.append(capacity)
+        if not is_complete:
+            return _by_what_nodes_have(before, after, capacities, nodes)
         return column(_change_of_balance(before, after, capacities), nodes)
 
     def _scored(self, pod: PodTemplate) -> tuple[ScoredResource, ...]:

@@ -30,7 +30,7 @@ from kubesched.plugins.amounts import Amount, Truth, amount, column, holds_somew
 from kubesched.plugins.devices.backing import BackingClasses
 from kubesched.plugins.node_resources_fit_hints import ResourceHints
 from kubesched.plugins.per_template import PerTemplate
-from kubesched.plugins.resource_scoring import ResourceScorer, ScoredResource, scored_resources
+from kubesched.plugins.resource_scoring import ResourceScorer, ScoredDevices, ScoredResource, scored_resources
 
 NAME: Final = "NodeResourcesFit"
 TOO_MANY_PODS: Final = Reason.unschedulable("Too many pods")
@@ -54,6 +54,7 @@ class Demands:
     resources: tuple[Demand, ...]
     reasons: tuple[Reason, ...]
     may_be_devices: bool
+    """Of ignored resources, too: they may be scored."""
 
 
 class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
@@ -72,7 +73,8 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
             self._devices = BackingClasses(handle.objects.of(DeviceClass))
         self._demands = PerTemplate(self._demands_of)
         self._specs = args.scoring_strategy.resources
-        self._scorer = ResourceScorer(args.scoring_strategy)
+        self._scored_devices = ScoredDevices(self._specs, handle)
+        self._scorer = ResourceScorer(args.scoring_strategy, self._scored_devices)
         self._scored = PerTemplate(self._scored_of)
 
     def aspect(self, pod: PodTemplate) -> Hashable:
@@ -82,6 +84,10 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         if self._devices is None or not self._demands.of(pod).may_be_devices:
             return None
         return self._devices.version
+
+    def score_reach_of(self, pod: PodTemplate) -> Reach:
+        """With every pod that is given devices, scores that count them change on some node."""
+        return Reach.CYCLE if self._scored_devices.count_for(self._scored.of(pod)) else self.reach
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Status:
         return SUCCESS
@@ -133,7 +139,7 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         return Demands(
             resources=tuple(demands),
             reasons=tuple(reasons[:MOST_REASONS]),
-            may_be_devices=any(demand.may_be_devices for demand in demands),
+            may_be_devices=any(request and is_scalar_resource(name) for name, request in requests.items()),
         )
 
     def _scored_of(self, pod: PodTemplate) -> tuple[ScoredResource, ...]:

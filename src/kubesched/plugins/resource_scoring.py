@@ -16,8 +16,10 @@ from kubesched.config.plugin_args import (
     ScoringStrategy,
 )
 from kubesched.errors import ConfigurationError
-from kubesched.objects.resource_names import CPU, MEMORY, is_scalar_resource
+from kubesched.framework import Handle
+from kubesched.objects.resource_names import CPU, MEMORY, is_dra_extended_resource, is_scalar_resource
 from kubesched.plugins.amounts import Amount, amount, at_least, at_most, column, is_zero_somewhere, percentage, quotient
+from kubesched.plugins.devices.totals import DeviceTotals
 from kubesched.plugins.resource_shape import curve
 
 Rate: TypeAlias = Callable[[Amount, int, Amount], Amount]
@@ -41,11 +43,42 @@ def scored_resources(resources: Sequence[ResourceSpec], requests: Mapping[str, i
     )
 
 
+class ScoredDevices:
+    """What devices have to say where resources are scored: an extended resource may stand for them."""
+
+    def __init__(self, resources: Sequence[ResourceSpec], handle: Handle) -> None:
+        self._totals: DeviceTotals | None = None
+        if handle.gates.enabled("DRAExtendedResource") and any(
+            is_dra_extended_resource(spec.name) for spec in resources
+        ):
+            self._totals = DeviceTotals.shared(handle)
+
+    @property
+    def basis(self) -> int | None:
+        """Changes whenever `count_for` may say something else."""
+        return None if self._totals is None else self._totals.classes_version
+
+    def count_for(self, resources: Sequence[ScoredResource]) -> bool:
+        """Whether scores by these resources depend on devices."""
+        totals = self._totals
+        return totals is not None and any(totals.stand_behind(resource.name) for resource in resources)
+
+    def fill_in(self, resource: str, nodes: NodeView, capacity: Amount, used: Amount) -> tuple[Amount, Amount]:
+        """Capacity and use of a resource, by devices where a node has none of it itself."""
+        totals = self._totals
+        if totals is None or not totals.stand_behind(resource):
+            return capacity, used
+        devices, taken = totals.of(resource, nodes)
+        has_none = column(capacity, nodes) == 0
+        return np.where(has_none, devices, capacity), np.where(has_none, taken, used)
+
+
 class ResourceScorer:
     """A strategy over arrays: the weighted mean of the resources' scores, of those that the node has at all."""
 
-    def __init__(self, strategy: ScoringStrategy) -> None:
+    def __init__(self, strategy: ScoringStrategy, devices: ScoredDevices) -> None:
         """ConfigurationError for a strategy that does not exist."""
+        self._devices = devices
         self._counts_only_positive = strategy.type == REQUESTED_TO_CAPACITY_RATIO
         if strategy.type == REQUESTED_TO_CAPACITY_RATIO:
             ratio = strategy.requested_to_capacity_ratio
@@ -60,12 +93,14 @@ class ResourceScorer:
         total_weight: Amount = 0
         for resource in resources:
             capacity = amount(nodes.allocatable(resource.name))
+            used = _used(nodes, resource.name)
             weight: Amount = resource.weight
             if is_zero_somewhere(capacity):
+                capacity, used = self._devices.fill_in(resource.name, nodes, capacity, used)
                 is_missing = capacity == 0
                 capacity = capacity + is_missing
                 weight = weight * ~is_missing if isinstance(is_missing, np.ndarray) else 0
-            score = self._rate(_used(nodes, resource.name), resource.request, capacity)
+            score = self._rate(used, resource.request, capacity)
             if self._counts_only_positive:
                 weight = weight * (score > 0)
             if isinstance(weight, np.ndarray) or weight != 1:
