@@ -22,6 +22,12 @@ from msgspec.structs import replace
 
 from kubesched.columns import Integers, Journal, NodeView, PodInfo, PodTemplate, WhatIf, pod_counts
 from kubesched.config import FeatureGates, default_config
+from kubesched.config.plugin_args import (
+    NodeResourcesBalancedAllocationArgs,
+    NodeResourcesFitArgs,
+    ResourceSpec,
+    ScoringStrategy,
+)
 from kubesched.engine import Evaluator, Lineup, evaluator
 from kubesched.engine.pre_filtering import run_pre_filters
 from kubesched.framework import (
@@ -40,7 +46,7 @@ from kubesched.framework import (
 from kubesched.objects import Namespace, Node, ObjectMeta, Pod, Service, convert
 from kubesched.plugins.registry import IN_TREE
 from kubesched.state.nominator import PodNominator
-from kubesched.testing import make_node, make_pod
+from kubesched.testing import make_device_class, make_devices_of, make_node, make_pod, make_resource_slice
 from kubesched.testing.builders import HOSTNAME_LABEL, ZONE_LABEL
 from kubesched.testing.handle import FakeHandle
 
@@ -80,9 +86,13 @@ def spread(when: str, key: str = ZONE_LABEL, **more: Any) -> list[dict[str, Any]
     return [{"maxSkew": 1, "topologyKey": key, "whenUnsatisfiable": when, "labelSelector": selector, **more}]
 
 
+def having(key: str, value: str) -> dict[str, Any]:
+    """A selector of nodes with a label."""
+    return {"nodeSelectorTerms": [{"matchExpressions": [{"key": key, "operator": "In", "values": [value]}]}]}
+
+
 def preferring(key: str, value: str) -> dict[str, Any]:
-    preference = {"matchExpressions": [{"key": key, "operator": "In", "values": [value]}]}
-    weighted = [{"weight": 5, "preference": preference}]
+    weighted = [{"weight": 5, "preference": having(key, value)["nodeSelectorTerms"][0]}]
     return {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": weighted}}
 
 
@@ -93,6 +103,7 @@ TEMPLATES: dict[str, dict[str, Any]] = {
     "small": {"cpu": "100m", "memory": "100Mi"},
     "large": {"cpu": "1", "memory": "1Gi", "priority": 10},
     "gpu": {"requests": {"example.com/gpu": 1}},
+    "gpus": {"requests": {"example.com/gpu": 2, "cpu": "500m"}},
     "port": {"host_ports": [80]},
     "selecting": {"node_selector": {"disk": "ssd"}, "cpu": "100m"},
     "preferring": {"affinity": preferring("disk", "ssd"), "cpu": "100m"},
@@ -188,10 +199,26 @@ class LongNames(ScorePlugin):
 
 GATES = FeatureGates()
 PROFILE = default_config(GATES).profiles[0]
+GPU = "example.com/gpu"
+SCORED = tuple(ResourceSpec(name=name) for name in ("cpu", "memory", GPU))
+ARGS: dict[str, Any] = {
+    "NodeResourcesFit": NodeResourcesFitArgs(scoring_strategy=ScoringStrategy(type="MostAllocated", resources=SCORED)),
+    "NodeResourcesBalancedAllocation": NodeResourcesBalancedAllocationArgs(resources=SCORED),
+}
+DEVICES: dict[str, tuple[Any, ...]] = {
+    "class": (make_device_class("gpu", extended_resource=GPU),),
+    **{name: make_devices_of(name, 2 + k, taken=k) for k, name in enumerate(NODES[:4])},
+    "fabric": (
+        make_resource_slice("fabric", devices=["x"], spec={"allNodes": None, "nodeSelector": having("disk", "ssd")}),
+    ),
+}
+"""What stands behind the resource, by what comes and goes together."""
 
 
 def in_tree(handle: FakeHandle) -> Lineup:
-    plugins: dict[str, Any] = {name: IN_TREE[name](PROFILE.args_of(name), handle) for name in (*FILTERS, *WEIGHTS)}
+    plugins: dict[str, Any] = {
+        name: IN_TREE[name](ARGS.get(name) or PROFILE.args_of(name), handle) for name in (*FILTERS, *WEIGHTS)
+    }
     filters = [plugins[name] for name in FILTERS]
     scores = [plugins[name] for name in WEIGHTS]
     return Lineup(
@@ -240,10 +267,12 @@ class World:
     nominated: dict[str, Pod] = field(default_factory=dict)
     namespaces: dict[str, Namespace] = field(default_factory=dict)
     services: dict[str, Service] = field(default_factory=dict)
+    devices: set[str] = field(default_factory=set)
 
     def fresh(self, lineup: Callable[[FakeHandle], Lineup]) -> Side:
         side = Side(lineup)
         side.handle.load(*self.namespaces.values(), *self.nodes.values(), *self.pods.values(), *self.services.values())
+        side.handle.load(*(obj for name in sorted(self.devices) for obj in DEVICES[name]))
         for pod in self.nominated.values():
             side.nominator.add(side.handle.cluster.templates.info(pod), None)
         return side
@@ -341,7 +370,8 @@ def pod_of(template: str, name: str, **more: Any) -> Pod:
 FAMILIES = (
     ("web", "near", "alone", "liking", "shunning", "db", "hermit"),
     ("web", "hard-spread", "host-spread", "soft-spread", "served", "db"),
-    ("plain", "small", "large", "gpu", "port", "selecting", "preferring", "tolerant", "image"),
+    ("small", "gpu", "gpus"),
+    ("plain", "small", "large", "gpu", "gpus", "port", "selecting", "preferring", "tolerant", "image"),
     tuple(TEMPLATES),
 )
 node_names = st.sampled_from(NODES)
@@ -376,16 +406,21 @@ class IncrementalEvaluation(RuleBasedStateMachine):
     @initialize(
         nodes=st.lists(nodes, min_size=2, max_size=8, unique_by=lambda node: node.metadata.name),
         family=st.sampled_from(FAMILIES),
+        devices=st.sets(st.sampled_from(sorted(DEVICES))),
         data=st.data(),
         forgets=st.sampled_from((False, False, True)),
     )
-    def start(self, nodes: Sequence[Node], family: Sequence[str], data: st.DataObject, forgets: bool) -> None:
+    def start(
+        self, nodes: Sequence[Node], family: Sequence[str], devices: set[str], data: st.DataObject, forgets: bool
+    ) -> None:
         self.family = family
         self.evaluated = data.draw(st.lists(st.sampled_from(family), min_size=3, max_size=5, unique=True))
         if forgets:
             self._limit_memory()
         for node in nodes:
             self.set_node(node)
+        for name in sorted(devices):
+            self._toggle_devices(name)
 
     def _limit_memory(self) -> None:
         """Journals overflow, counts and evaluations are dropped all the time."""
@@ -512,6 +547,22 @@ class IncrementalEvaluation(RuleBasedStateMachine):
         else:
             self.world.services[name] = service
             self.side.handle.objects.of(Service).set(service)
+
+    @rule(name=st.sampled_from(sorted(DEVICES)))
+    def devices_come_or_go(self, name: str) -> None:
+        """A pod that may be given devices is looked at before and after."""
+        self._compare("gpus", self.world.fresh(self.lineup), with_scores=True)
+        self._toggle_devices(name)
+        self._compare("gpus", self.world.fresh(self.lineup), with_scores=True)
+
+    def _toggle_devices(self, name: str) -> None:
+        self.world.devices ^= {name}
+        for obj in DEVICES[name]:
+            store = self.side.handle.objects.of(type(obj))
+            if name in self.world.devices:
+                store.set(obj)
+            else:
+                store.remove(obj)
 
     @rule()
     def forget(self) -> None:

@@ -35,6 +35,16 @@ def make_resource_slice(
     return convert(offer, ResourceSlice)
 
 
+def make_devices_of(node: str, count: int, *, taken: int = 0) -> tuple[ResourceSlice, ResourceClaim]:
+    """Devices of a node, and a claim that has some of them."""
+    offer = make_resource_slice(f"devices-of-{node}", node=node, devices=[f"device-{k}" for k in range(count)])
+    results = [
+        {"request": "req", "driver": offer.spec.driver, "pool": offer.spec.pool.name, "device": device.name}
+        for device in offer.spec.devices[:taken]
+    ]
+    return offer, make_resource_claim(f"taken-of-{node}", count=taken, allocation={"devices": {"results": results}})
+
+
 def make_device_class(
     name: str = "gpu", *, selectors: Iterable[str] = (), extended_resource: str | None = None
 ) -> DeviceClass:

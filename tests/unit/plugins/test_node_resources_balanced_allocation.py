@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kubesched.config.plugin_args import NodeResourcesBalancedAllocationArgs, ResourceSpec
-from kubesched.framework import CycleState, NodeInfo
+from kubesched.framework import CycleState, NodeInfo, Reach
 from kubesched.objects import Pod
 from kubesched.objects.pod_resources import balance_score_requests
 from kubesched.plugins.node_resources_balanced_allocation import NodeResourcesBalancedAllocation
-from kubesched.testing import make_node, make_pod
+from kubesched.testing import make_device_class, make_devices_of, make_node, make_pod
 from kubesched.testing.handle import FakeHandle, ask
 
 GPU = "example.com/gpu"
@@ -58,6 +58,31 @@ def test_nodes_without_a_resource_are_judged_by_the_others() -> None:
     assert answer.scores == {"both": 50, "cpu": 75, "neither": 75}
 
 
+def test_devices_count_where_they_stand_behind_a_resource() -> None:
+    """Half of the cpu and half of the devices, taken or free, is as even as can be; one of eight is not."""
+    handle = FakeHandle().load(make_device_class("gpu", extended_resource=GPU))
+    for name, devices, taken in (("even", 2, 0), ("busy", 2, 1), ("many", 8, 0), ("none", 0, 0)):
+        handle.load(make_node(name, cpu="4"), *make_devices_of(name, devices, taken=taken))
+    handle.load(make_node("own", cpu="4", resources={GPU: 2}), *make_devices_of("own", 8))
+    answer = ask(plugin_for(handle, "cpu", GPU), make_pod(cpu="2", requests={"cpu": "2", GPU: 1}), handle.cluster)
+    assert answer.scores == {"even": 75, "busy": 75, "many": 65, "none": 75, "own": 75}
+
+
+def test_scores_by_devices_are_not_kept() -> None:
+    """Devices are taken while nothing about a node's row changes."""
+    handle = FakeHandle()
+    plugin, template = (
+        plugin_for(handle, "cpu", GPU),
+        handle.cluster.templates.info(make_pod(requests={GPU: 1})).template,
+    )
+    before = plugin.basis(template)
+    assert plugin.score_reach_of(template) is Reach.SUMS
+    handle.load(make_device_class("gpu", extended_resource=GPU))
+    assert plugin.basis(template) != before
+    assert plugin.score_reach_of(template) is Reach.CYCLE
+    assert plugin_for(handle).basis(template) is None, "nothing that it scores can be devices"
+
+
 def plain_balance(used: dict[str, int], capacity: dict[str, int]) -> int:
     shares = [min(float(used[name]) / float(capacity[name]), 1.0) for name in capacity]
     deviation = 0.0
@@ -69,11 +94,14 @@ def plain_balance(used: dict[str, int], capacity: dict[str, int]) -> int:
     return int((1 - deviation) * 100)
 
 
-def plain_score(names: list[str], pod: Pod, node: NodeInfo) -> int:
+def plain_score(names: list[str], pod: Pod, node: NodeInfo, devices: tuple[int, int]) -> int:
     requests = balance_score_requests(pod)
-    counted = [name for name in names if node.allocatable.get(name) and (name != GPU or requests.get(GPU))]
-    capacity = {name: node.allocatable[name] for name in counted}
-    before = {name: node.requested.get(name, 0) for name in counted}
+    amounts = {name: (node.allocatable.get(name, 0), node.requested.get(name, 0)) for name in names}
+    if GPU in names and not amounts[GPU][0]:
+        amounts[GPU] = devices
+    counted = [name for name in names if amounts[name][0] and (name != GPU or requests.get(GPU))]
+    capacity = {name: amounts[name][0] for name in counted}
+    before = {name: amounts[name][1] for name in counted}
     after = {name: before[name] + requests.get(name, 0) for name in counted}
     return 50 + (50 + plain_balance(after, capacity) - plain_balance(before, capacity)) // 2
 
@@ -91,7 +119,7 @@ AMOUNTS = st.fixed_dictionaries(
 
 @settings(max_examples=60)
 @given(
-    nodes=st.lists(AMOUNTS, max_size=5),
+    nodes=st.lists(st.tuples(AMOUNTS, st.tuples(st.integers(0, 4), st.integers(0, 4)).map(sorted)), max_size=5),
     placed=st.lists(st.tuples(AMOUNTS, st.integers(0, 4)), max_size=6),
     wanted=AMOUNTS,
     resources=st.lists(st.sampled_from(["cpu", "memory", "ephemeral-storage", GPU]), min_size=1, unique=True),
@@ -100,12 +128,16 @@ def test_agrees_with_the_plain_rule(
     nodes: list[Any], placed: list[Any], wanted: dict[str, Any], resources: list[str], worlds: Any
 ) -> None:
     """Over any view, with nodes missing and pods added or gone, the score is what the rule says."""
-    handle = FakeHandle()
-    handle.load(*(make_node(f"n{k}", status={"allocatable": amounts}) for k, amounts in enumerate(nodes)))
+    handle, devices = FakeHandle().load(make_device_class("gpu", extended_resource=GPU)), {}
+    for k, (amounts, (taken, offered)) in enumerate(nodes):
+        handle.load(
+            make_node(f"n{k}", status={"allocatable": amounts}), *make_devices_of(f"n{k}", offered, taken=taken)
+        )
+        devices[f"n{k}"] = (offered, taken)
     handle.load(*(make_pod(f"p{k}", node=f"n{n}", requests=amounts) for k, (amounts, n) in enumerate(placed)))
     pod = make_pod(requests=wanted)
     plugin, info = plugin_for(handle, *resources), handle.cluster.templates.info(pod)
     for view, infos in worlds(handle.cluster, make_pod("added", requests=wanted)):
         scores = plugin.score_nodes(CycleState(info), info.template, view)
         for position, node in infos:
-            assert scores[position] == plain_score(resources, pod, node)
+            assert scores[position] == plain_score(resources, pod, node, devices[node.name])

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kubesched.config.feature_gates import FeatureGates
 from kubesched.config.plugin_args import (
     NodeResourcesFitArgs,
     RequestedToCapacityRatioParam,
@@ -14,11 +15,11 @@ from kubesched.config.plugin_args import (
     ScoringStrategy,
     UtilizationShapePoint,
 )
-from kubesched.framework import Code, CycleState, NodeInfo
+from kubesched.framework import Code, CycleState, NodeInfo, Reach
 from kubesched.objects import Pod
 from kubesched.objects.pod_resources import allocation_score_requests, incoming_requests, scheduled_usage
 from kubesched.plugins.node_resources_fit import NodeResourcesFit
-from kubesched.testing import make_device_class, make_node, make_pod
+from kubesched.testing import make_device_class, make_devices_of, make_node, make_pod
 from kubesched.testing.handle import FakeHandle, ask
 
 GPU = "example.com/gpu"
@@ -186,32 +187,87 @@ def test_numbers_overflow_as_in_go() -> None:
     assert ask(fit(alone), pod, alone.cluster).scores == {"big": 46}
 
 
+@pytest.mark.parametrize(
+    ("kind", "wanted", "scores"),
+    [
+        pytest.param(
+            "LeastAllocated", 1, {"free": 75, "busy": 25, "own": 50}, id="least allocated: devices that are left"
+        ),
+        pytest.param(
+            "MostAllocated", 1, {"free": 25, "busy": 75, "own": 50}, id="most allocated: devices that are taken"
+        ),
+        pytest.param("RequestedToCapacityRatio", 2, {"free": 50, "busy": 100, "own": 100}, id="ratio"),
+        pytest.param("MostAllocated", 0, dict.fromkeys(("free", "busy", "own", "none"), 0), id="not asked for"),
+    ],
+)
+@pytest.mark.parametrize("resource", [GPU, "deviceclass.resource.kubernetes.io/gpu"])
+def test_devices_are_scored_where_they_stand_behind_a_resource(
+    kind: str, wanted: int, scores: dict[str, int], resource: str
+) -> None:
+    """Of four devices none is taken on one node, and two on another; a node's own amount counts for more."""
+    handle = FakeHandle().load(make_device_class("gpu", extended_resource=GPU), make_node("none"))
+    handle.load(make_node("free"), *make_devices_of("free", 4), make_node("busy"), *make_devices_of("busy", 4, taken=2))
+    handle.load(make_node("own", resources={resource: 2}), *make_devices_of("own", 8))
+    plugin = fit(handle, scoring_strategy=strategy(kind, ResourceSpec(name=resource)))
+    answer = ask(plugin, make_pod(requests={resource: wanted}), handle.cluster)
+    assert answer.scores == ({"none": 0} if wanted else {}) | scores
+
+
+def test_scores_by_devices_are_not_kept() -> None:
+    """Devices are taken while nothing about a node's row changes; what nodes have themselves is kept as ever."""
+    handle = FakeHandle()
+    args = {"scoring_strategy": strategy("MostAllocated", ResourceSpec(name=GPU)), "ignored_resources": (GPU,)}
+    plugin, template = fit(handle, **args), handle.cluster.templates.info(make_pod(requests={GPU: 1})).template
+    before = plugin.basis(template)
+    assert plugin.score_reach_of(template) is Reach.SUMS
+    handle.load(make_device_class("gpu", extended_resource=GPU))
+    assert plugin.basis(template) != before, "the engine asks for the reach again"
+    assert (plugin.reach_of(template), plugin.score_reach_of(template)) == (Reach.SUMS, Reach.CYCLE)
+    plain = handle.cluster.templates.info(make_pod(cpu="1")).template
+    assert (plugin.basis(plain), plugin.score_reach_of(plain)) == (None, Reach.SUMS)
+
+
+def test_devices_are_not_scored_with_the_gate_off() -> None:
+    """Without DRAExtendedResource a resource is what nodes say."""
+    handle = FakeHandle(gates=FeatureGates({"DRAExtendedResource": False}))
+    handle.load(make_device_class("gpu", extended_resource=GPU), make_node("n"), *make_devices_of("n", 4))
+    args = {"scoring_strategy": strategy("LeastAllocated", ResourceSpec(name=GPU)), "ignored_resources": (GPU,)}
+    assert ask(fit(handle, **args), make_pod(requests={GPU: 1}), handle.cluster).scores == {"n": 0}
+
+
 # ---- against the plain rule --------------------------------------------------------------------------------------
 
 
-def plain_reasons(pod: Pod, node: NodeInfo) -> set[tuple[str, bool]]:
+Devices = tuple[int, int]
+"""(devices of a node, taken ones); no device can stand behind the resource where there is no class."""
+
+
+def plain_reasons(pod: Pod, node: NodeInfo, *, by_class: bool) -> set[tuple[str, bool]]:
     reasons = set()
     if len(node.pod_infos) + 1 > node.allowed_pods:
         reasons.add(("Too many pods", False))
     for name, wanted in incoming_requests(pod).items():
         capacity = node.allocatable.get(name, 0)
+        if name == GPU and by_class and not capacity:
+            continue
         if wanted and wanted > capacity - node.requested.get(name, 0):
             reasons.add((INSUFFICIENT(name), wanted > capacity))
     return reasons
 
 
-def plain_score(kind: str, specs: tuple[ResourceSpec, ...], pod: Pod, node: NodeInfo) -> int:
+def plain_score(kind: str, specs: tuple[ResourceSpec, ...], pod: Pod, node: NodeInfo, devices: Devices) -> int:
     total = weights = 0
     requests = allocation_score_requests(pod)
     for spec in specs:
-        capacity = node.allocatable.get(spec.name, 0)
+        own = node.allocatable.get(spec.name, 0)
+        capacity = own or (devices[0] if spec.name == GPU else 0)
         if not capacity or (spec.name == GPU and not requests.get(GPU)):
             continue
         usages = [scheduled_usage(info.pod) for info in node.pod_infos]
         taken = {"cpu": [u.non_zero_cpu for u in usages], "memory": [u.non_zero_memory for u in usages]}.get(
             spec.name, [u.requests.get(spec.name, 0) for u in usages]
         )
-        used = min(sum(taken) + requests.get(spec.name, 0), capacity)
+        used = min((sum(taken) if own else devices[1]) + requests.get(spec.name, 0), capacity)
         score = (capacity - used) * 100 // capacity if kind == "LeastAllocated" else used * 100 // capacity
         if kind == "RequestedToCapacityRatio" and score == 0:
             continue
@@ -229,7 +285,7 @@ AMOUNTS = st.fixed_dictionaries(
         GPU: st.integers(0, 2),
     },
 )
-NODES = st.tuples(AMOUNTS, st.integers(0, 3))
+NODES = st.tuples(AMOUNTS, st.integers(0, 3), st.tuples(st.integers(0, 4), st.integers(0, 4)).map(sorted))
 
 
 @settings(max_examples=60)
@@ -239,15 +295,26 @@ NODES = st.tuples(AMOUNTS, st.integers(0, 3))
     wanted=AMOUNTS,
     kind=st.sampled_from(["LeastAllocated", "MostAllocated", "RequestedToCapacityRatio"]),
     weights=st.tuples(*[st.integers(1, 3)] * 3),
+    by_class=st.booleans(),
 )
 def test_agrees_with_the_plain_rule(
-    nodes: list[Any], placed: list[Any], wanted: dict[str, Any], kind: str, weights: tuple[int, ...], worlds: Any
+    nodes: list[Any],
+    placed: list[Any],
+    wanted: dict[str, Any],
+    kind: str,
+    weights: tuple[int, ...],
+    by_class: bool,
+    worlds: Any,
 ) -> None:
     """Over any view, with nodes missing and pods added or gone, filter and score say what the rule says."""
     specs = tuple(ResourceSpec(name=n, weight=w) for n, w in zip(("cpu", "memory", GPU), weights, strict=True))
-    handle = FakeHandle()
-    for k, (amounts, pods) in enumerate(nodes):
+    handle, devices = FakeHandle(), {}
+    for k, (amounts, pods, (taken, offered)) in enumerate(nodes):
         handle.load(make_node(f"n{k}", pods=pods, status={"allocatable": {**amounts, "pods": pods}}))
+        handle.load(*make_devices_of(f"n{k}", offered, taken=taken))
+        devices[f"n{k}"] = (offered, taken) if by_class else (0, 0)
+    if by_class:
+        handle.load(make_device_class("gpu", extended_resource=GPU))
     handle.load(*(make_pod(f"p{k}", node=f"n{n}", requests=amounts) for k, (amounts, n) in enumerate(placed)))
     pod = make_pod(requests=wanted)
     plugin = fit(handle, scoring_strategy=strategy(kind, *specs))
@@ -256,8 +323,8 @@ def test_agrees_with_the_plain_rule(
         verdict = plugin.filter_nodes(CycleState(info), info.template, view)
         scores = plugin.score_nodes(CycleState(info), info.template, view)
         for position, node in infos:
-            expected = plain_reasons(pod, node)
+            expected = plain_reasons(pod, node, by_class=by_class)
             status = verdict.status(position, plugin.name)
             assert set(status.reasons) == {message for message, _ in expected}
             assert (status.code is Code.UNRESOLVABLE) == any(hopeless for _, hopeless in expected)
-            assert scores[position] == plain_score(kind, specs, pod, node)
+            assert scores[position] == plain_score(kind, specs, pod, node, devices[node.name])

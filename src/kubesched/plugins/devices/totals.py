@@ -41,16 +41,20 @@ class Part:
 
 
 class ClassTotals:
-    """The devices of one class, counted by row of the node table."""
+    """The devices of one class, counted by row of the node table; where one cannot be judged, none count."""
 
     def __init__(self, rows: int) -> None:
         self.devices: Integers = np.zeros(rows, dtype=np.int64)
         self.taken: Integers = np.zeros(rows, dtype=np.int64)
         self._parts: dict[PoolId, list[Part]] = {}
+        self._failed: list[Reached] = []
 
     @property
     def pools(self) -> Iterable[PoolId]:
         return self._parts
+
+    def fail(self, rows: Reached) -> None:
+        self._failed.append(rows)
 
     def add(self, pool: PoolId, part: Part) -> None:
         self.devices[part.rows] += len(part.names)
@@ -65,6 +69,8 @@ class ClassTotals:
                 if taken != part.taken:
                     self.taken[part.rows] += taken - part.taken
                     part.taken = taken
+        for rows in self._failed:
+            self.devices[rows] = self.taken[rows] = 0
 
 
 class DeviceTotals:
@@ -125,10 +131,8 @@ class DeviceTotals:
                 totals.recount(set(touched), self._ledger)
 
     def _count(self, device_class: DeviceClass) -> ClassTotals:
-        """All devices of a class. A node on which one of them cannot be judged counts as having none."""
         totals = ClassTotals(self._cluster.nodes.capacity)
         conditions = class_conditions(device_class)
-        failed: list[Reached] = []
         problem: InvalidObjectError | None = None
         for offer in self._slices:
             pool = (offer.spec.driver, offer.spec.pool.name)
@@ -138,10 +142,8 @@ class DeviceTotals:
                     rows = self._rows(where)
                     totals.add(pool, Part(rows, self._names(offer, positions, conditions)))
                 except InvalidObjectError as error:
-                    failed.append(rows)
+                    totals.fail(rows)
                     problem = problem or error
-        for rows in failed:
-            totals.devices[rows] = 0
         if problem is not None:
             log.error("Failed to count the devices of a class", problem, deviceClass=device_class.metadata.name)
         totals.recount(totals.pools, self._ledger)
