@@ -10,6 +10,7 @@ An assumed claim was written, and the watch has not delivered it yet.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from kubesched.columns import Journal
@@ -31,9 +32,10 @@ class PoolUsage:
     capacity: dict[str, Counter[str]] = field(default_factory=dict)
     """Of shared devices: how much of each capacity is consumed, in nanos."""
 
-    def has(self, device: str) -> bool:
-        """Whether anybody has the device, or a share of it."""
-        return device in self.owners or device in self.shares
+    def count(self, devices: Iterable[str]) -> int:
+        """How many of these devices somebody has, or a share of them."""
+        owners, shares = self.owners, self.shares
+        return sum([device in owners or device in shares for device in devices])
 
 
 _UNUSED = PoolUsage()

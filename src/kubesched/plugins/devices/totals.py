@@ -6,13 +6,12 @@ that says of no node that it is for it counts on all of them (calculateDRAResour
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Final, TypeAlias
+from collections.abc import Collection, Iterable, Iterator
+from typing import Final
 
 import numpy as np
 
-from kubesched.columns import Integers, JournalReader, NodeView, Rows
+from kubesched.columns import Integers, JournalReader, NodeView
 from kubesched.columns.node_matching import matching_selector
 from kubesched.errors import InvalidObjectError
 from kubesched.framework import Handle
@@ -20,73 +19,33 @@ from kubesched.objects import Device, DeviceClass, ResourceSlice, ResourceSliceS
 from kubesched.objects.node_selectors import compile_node_selector_strictly
 from kubesched.objects.resource_names import is_dra_extended_resource
 from kubesched.plugins.devices.backing import BackingClasses
+from kubesched.plugins.devices.class_totals import ClassTotals, Part, Reached
 from kubesched.plugins.devices.kinds import DeviceKind, DeviceKinds
-from kubesched.plugins.devices.ledger import Ledger, PoolId
-from kubesched.plugins.devices.selection import Condition, Selectors, class_conditions
+from kubesched.plugins.devices.ledger import Ledger
+from kubesched.plugins.devices.node_faces import NodeFaces
+from kubesched.plugins.devices.selection import Selectors, class_conditions
 from kubesched.telemetry.logging import log
 
-Reached: TypeAlias = Rows | int
-"""Rows of the node table, each once."""
 _EVERYWHERE: Final = slice(None)
 _NOWHERE: Final = slice(0)
 
 
-@dataclass(slots=True)
-class Part:
-    """Devices of one slice that the same nodes reach."""
-
-    rows: Reached
-    names: Sequence[str]
-    taken: int = 0
-
-
-class ClassTotals:
-    """The devices of one class, counted by row of the node table; where one cannot be judged, none count."""
-
-    def __init__(self, rows: int) -> None:
-        self.devices: Integers = np.zeros(rows, dtype=np.int64)
-        self.taken: Integers = np.zeros(rows, dtype=np.int64)
-        self._parts: dict[PoolId, list[Part]] = {}
-        self._failed: list[Reached] = []
-
-    @property
-    def pools(self) -> Iterable[PoolId]:
-        return self._parts
-
-    def fail(self, rows: Reached) -> None:
-        self._failed.append(rows)
-
-    def add(self, pool: PoolId, part: Part) -> None:
-        self.devices[part.rows] += len(part.names)
-        self._parts.setdefault(pool, []).append(part)
-
-    def recount(self, pools: Iterable[PoolId], ledger: Ledger) -> None:
-        """Devices of these pools were taken or given back."""
-        for pool in pools:
-            usage = ledger.usage(pool)
-            for part in self._parts.get(pool, ()):
-                taken = sum([usage.has(name) for name in part.names])
-                if taken != part.taken:
-                    self.taken[part.rows] += taken - part.taken
-                    part.taken = taken
-        for rows in self._failed:
-            self.devices[rows] = self.taken[rows] = 0
-
-
 class DeviceTotals:
-    """Counts the devices of a pool again when one was taken or given back, and everything after other changes."""
+    """Kept by class, and brought up to date slice by slice, and pool by pool as devices are taken and given back."""
 
     def __init__(self, handle: Handle) -> None:
         self._cluster = handle.cluster
         self._slices = handle.objects.of(ResourceSlice)
         self._backing = BackingClasses(handle.objects.of(DeviceClass))
         self._ledger = Ledger.shared(handle.objects, counts_shares=handle.gates.enabled("DRAConsumableCapacity"))
-        self._touched = JournalReader(self._ledger.touched)
+        self._changed_slices = JournalReader(self._slices.changes)
+        self._touched_pools = JournalReader(self._ledger.touched)
+        self._faces = NodeFaces(self._cluster.nodes)
         self._selectors = Selectors()
         self._kinds = DeviceKinds()
-        self._kinds_by_slice: dict[str, tuple[ResourceSlice, list[DeviceKind]]] = {}
+        self._kinds_by_slice: dict[str, list[DeviceKind]] = {}
         self._by_class: dict[str, ClassTotals] = {}
-        self._situation: object = None
+        self._rows = 0
 
     @classmethod
     def shared(cls, handle: Handle) -> DeviceTotals:
@@ -106,50 +65,53 @@ class DeviceTotals:
         """Per node: the devices that stand behind the resource, and how many of them are taken."""
         device_class = self._backing.of(resource)
         assert device_class is not None, "only for resources that devices stand behind"
-        totals = self._of_class(device_class)
-        return totals.devices[nodes.rows], totals.taken[nodes.rows]
-
-    def _of_class(self, device_class: DeviceClass) -> ClassTotals:
         self._refresh()
-        name = device_class.metadata.name
-        totals = self._by_class.get(name)
-        if totals is None:
-            totals = self._by_class[name] = self._count(device_class)
-        return totals
+        totals = self._by_class.get(device_class.metadata.name)
+        if totals is None or totals.device_class is not device_class:
+            totals = self._by_class[device_class.metadata.name] = ClassTotals(device_class, self._rows)
+            for offer in self._slices:
+                self._count(offer, totals)
+        return totals.at(nodes.rows)
 
     def _refresh(self) -> None:
-        table = self._cluster.nodes
-        situation = (self._slices.version, self._backing.version, table.node_changes.position, table.capacity)
-        touched = self._touched.news()
-        if touched is None or situation != self._situation:
-            self._situation = situation
+        changed, touched, nodes = self._changed_slices.news(), self._touched_pools.news(), self._faces.changed()
+        if changed is None or touched is None or self._rows != self._cluster.nodes.capacity:
+            self._rows = self._cluster.nodes.capacity
+            self._kinds_by_slice.clear()
             self._by_class.clear()
-            known, slices = self._kinds_by_slice, self._slices
-            self._kinds_by_slice = {name: entry for name, entry in known.items() if slices.get(name) is entry[0]}
-        elif touched:
-            for totals in self._by_class.values():
-                totals.recount(set(touched), self._ledger)
+            return
+        stale = set(changed)
+        for name in stale:
+            self._kinds_by_slice.pop(name, None)
+        if nodes:
+            stale |= {offer.metadata.name for offer in self._slices if _looks_at(offer.spec, nodes)}
+        for totals in self._by_class.values():
+            for name in stale:
+                totals.drop(name)
+                if (offer := self._slices.get(name)) is not None:
+                    self._count(offer, totals)
+            totals.recount(set(touched), self._ledger)
 
-    def _count(self, device_class: DeviceClass) -> ClassTotals:
-        totals = ClassTotals(self._cluster.nodes.capacity)
-        conditions = class_conditions(device_class)
-        problem: InvalidObjectError | None = None
-        for offer in self._slices:
-            pool = (offer.spec.driver, offer.spec.pool.name)
-            for where, positions in _parts(offer.spec):
-                rows: Reached = _EVERYWHERE
-                try:
-                    rows = self._rows(where)
-                    totals.add(pool, Part(rows, self._names(offer, positions, conditions)))
-                except InvalidObjectError as error:
-                    totals.fail(rows)
-                    problem = problem or error
-        if problem is not None:
-            log.error("Failed to count the devices of a class", problem, deviceClass=device_class.metadata.name)
-        totals.recount(totals.pools, self._ledger)
-        return totals
+    def _count(self, offer: ResourceSlice, totals: ClassTotals) -> None:
+        parts = [self._part(offer, where, devices, totals.device_class) for where, devices in _parts(offer.spec)]
+        totals.add(offer.metadata.name, (offer.spec.driver, offer.spec.pool.name), parts)
 
-    def _rows(self, where: ResourceSliceSpec | Device) -> Reached:
+    def _part(
+        self, offer: ResourceSlice, where: ResourceSliceSpec | Device, devices: Iterable[int], device_class: DeviceClass
+    ) -> Part:
+        rows: Reached = _EVERYWHERE
+        try:
+            rows = self._reached(where)
+            names = self._names(offer, devices, device_class)
+        except InvalidObjectError as error:
+            log.error(
+                "Failed to count devices", error, deviceClass=device_class.metadata.name, slice=offer.metadata.name
+            )
+            return Part(rows, is_judged=False)
+        usage = self._ledger.usage((offer.spec.driver, offer.spec.pool.name))
+        return Part(rows, names, taken=usage.count(names))
+
+    def _reached(self, where: ResourceSliceSpec | Device) -> Reached:
         """The nodes that a slice or a device names. InvalidObjectError if its selector cannot be understood."""
         if where.all_nodes:
             return _EVERYWHERE
@@ -160,9 +122,9 @@ class DeviceTotals:
             return np.flatnonzero(matching_selector(selector, self._cluster.view()))
         return _EVERYWHERE if isinstance(where, ResourceSliceSpec) else _NOWHERE
 
-    def _names(self, offer: ResourceSlice, positions: Iterable[int], conditions: Sequence[Condition]) -> list[str]:
-        """Of the devices at these positions, those that satisfy all conditions. InvalidObjectError as `select`."""
-        devices = offer.spec.devices
+    def _names(self, offer: ResourceSlice, positions: Iterable[int], device_class: DeviceClass) -> list[str]:
+        """Of the devices at these positions, those that the class selects. InvalidObjectError if it has no answer."""
+        devices, conditions = offer.spec.devices, class_conditions(device_class)
         if not conditions:
             return [devices[k].name for k in positions]
         kinds = self._kinds_of(offer)
@@ -172,12 +134,11 @@ class DeviceTotals:
         """The kinds of a slice's devices by what conditions see here: not whether they can be shared."""
         known = self._kinds_by_slice.get(offer.metadata.name)
         if known is None:
-            kinds = [
+            known = self._kinds_by_slice[offer.metadata.name] = [
                 self._kinds.of(offer.spec.driver, Device(attributes=device.attributes, capacity=device.capacity))
                 for device in offer.spec.devices
             ]
-            known = self._kinds_by_slice[offer.metadata.name] = (offer, kinds)
-        return known[1]
+        return known
 
 
 def _parts(spec: ResourceSliceSpec) -> Iterator[tuple[ResourceSliceSpec | Device, Iterable[int]]]:
@@ -187,3 +148,8 @@ def _parts(spec: ResourceSliceSpec) -> Iterator[tuple[ResourceSliceSpec | Device
             yield device, (k,)
     else:
         yield spec, range(len(spec.devices))
+
+
+def _looks_at(spec: ResourceSliceSpec, nodes: Collection[str]) -> bool:
+    """Whether another face of one of these nodes may matter to a slice."""
+    return spec.node_name in nodes or spec.node_selector is not None or bool(spec.per_device_node_selection)
