@@ -30,6 +30,9 @@ KINDS: dict[str, tuple[str, str, bool]] = {
     "PriorityClass": ("scheduling.k8s.io/v1", "priorityclasses", False),
     "PodDisruptionBudget": ("policy/v1", "poddisruptionbudgets", True),
     "ClusterRoleBinding": ("rbac.authorization.k8s.io/v1", "clusterrolebindings", False),
+    "DeviceClass": ("resource.k8s.io/v1", "deviceclasses", False),
+    "ResourceClaim": ("resource.k8s.io/v1", "resourceclaims", True),
+    "ResourceSlice": ("resource.k8s.io/v1", "resourceslices", False),
     "RoleBinding": ("rbac.authorization.k8s.io/v1", "rolebindings", True),
 }
 
