@@ -38,7 +38,8 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin):
         return Reach.CYCLE if self._devices.count_for(self._resources.of(pod)) else self.reach
 
     def basis(self, pod: PodTemplate) -> Hashable:
-        return self._devices.basis
+        totals = self._devices.totals
+        return None if totals is None else totals.classes_version
 
     def aspect(self, pod: PodTemplate) -> Hashable:
         return self._resources.of(pod)

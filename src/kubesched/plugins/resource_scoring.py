@@ -47,25 +47,21 @@ class ScoredDevices:
     """What devices have to say where resources are scored: an extended resource may stand for them."""
 
     def __init__(self, resources: Sequence[ResourceSpec], handle: Handle) -> None:
-        self._totals: DeviceTotals | None = None
+        self.totals: DeviceTotals | None = None
+        """None where none of the resources can stand for devices."""
         if handle.gates.enabled("DRAExtendedResource") and any(
             is_dra_extended_resource(spec.name) for spec in resources
         ):
-            self._totals = DeviceTotals.shared(handle)
-
-    @property
-    def basis(self) -> int | None:
-        """Changes whenever `count_for` may say something else."""
-        return None if self._totals is None else self._totals.classes_version
+            self.totals = DeviceTotals.shared(handle)
 
     def count_for(self, resources: Sequence[ScoredResource]) -> bool:
         """Whether scores by these resources depend on devices."""
-        totals = self._totals
+        totals = self.totals
         return totals is not None and any(totals.stand_behind(resource.name) for resource in resources)
 
     def fill_in(self, resource: str, nodes: NodeView, capacity: Amount, used: Amount) -> tuple[Amount, Amount]:
         """Capacity and use of a resource, by devices where a node has none of it itself."""
-        totals = self._totals
+        totals = self.totals
         if totals is None or not totals.stand_behind(resource):
             return capacity, used
         devices, taken = totals.of(resource, nodes)

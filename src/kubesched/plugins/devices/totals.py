@@ -2,6 +2,10 @@
 
 It is not what could be allocated: slices of outdated and incomplete pools count, tainted devices count, and a slice
 that says of no node that it is for it counts on all of them (calculateDRAResourceTotals).
+
+Not taken over from kube-scheduler v1.36.4: it goes on counting what it matched once, whatever becomes of the device or
+the node's labels (deviceMatchCache, nodeMatchCache), and it crashes when NodeResourcesBalancedAllocation scores
+devices of a class with selectors.
 """
 
 from __future__ import annotations
