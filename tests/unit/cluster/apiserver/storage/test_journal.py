@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 from kubesched.cluster.apiserver.storage import SqliteJournal
@@ -25,4 +26,13 @@ def test_a_new_journal_is_empty(tmp_path: Path) -> None:
     journal = SqliteJournal(directory)
     assert journal.load() == (0, [])
     assert directory.stat().st_mode & 0o077 == 0
+    journal.close()
+
+
+def test_a_folder_that_others_may_enter(tmp_path: Path) -> None:
+    """The files are their owner's all the same: Secrets are in them."""
+    tmp_path.chmod(0o755)
+    journal = SqliteJournal(tmp_path)
+    asyncio.run(journal.commit([Row("b", "n", "x", 1, b"1")]))
+    assert {file.stat().st_mode & 0o077 for file in tmp_path.iterdir()} == {0}
     journal.close()
