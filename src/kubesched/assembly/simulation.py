@@ -32,6 +32,7 @@ from kubesched.errors import InvalidObjectError
 from kubesched.framework import NodeInfo, PluginFactory
 from kubesched.objects import Pod, load_manifests
 from kubesched.objects.completion import completed
+from kubesched.objects.manifests import read_manifests
 from kubesched.state.snapshot import Snapshot
 
 
@@ -94,9 +95,9 @@ class Simulation:
                 handlers.update(old, replace(obj, metadata=replace(obj.metadata, resource_version="")))
 
     def load(self, manifests: str | Path) -> None:
-        """Add the objects of a YAML or JSON file, or of a text with such documents."""
+        """Add the objects of a YAML or JSON file, of a folder of such files, or of a text. InvalidObjectError."""
         if isinstance(manifests, Path):
-            self.add(*load_manifests(manifests.read_text(), str(manifests)))
+            self.add(*read_manifests(manifests))
         else:
             self.add(*load_manifests(manifests, "<text>"))
 

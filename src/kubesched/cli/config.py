@@ -14,7 +14,7 @@ from kubesched.config.model import KubeSchedulerConfiguration
 from kubesched.config.providers import profile_of_provider
 from kubesched.errors import ConfigurationError
 
-app = typer.Typer(no_args_is_help=True, help="Show, check and convert scheduler configurations.")
+app = typer.Typer(add_completion=False, no_args_is_help=True, help="Show, check and convert scheduler configurations.")
 
 ConfigFile = Annotated[
     str,

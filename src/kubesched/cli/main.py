@@ -8,7 +8,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Annotated, Any, Final, NamedTuple
+from io import TextIOWrapper
+from typing import Annotated, Any, Final, NamedTuple, NoReturn
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -76,12 +77,22 @@ def kubesched(
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; an error of ours ends the process with code 1 and one line per problem."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that has no "…" shows "?"
     try:
         app(args=arguments, prog_name="kubesched")
     except ConfigurationError as error:
-        for problem in error.problems:
-            print(f"error: {problem}", file=sys.stderr)
-        sys.exit(1)
+        _fail(*error.problems)
     except KubeschedError as error:
-        print(f"error: {error}", file=sys.stderr)
-        sys.exit(1)
+        _fail(str(error))
+    except OSError as error:
+        if error.filename is None:  # not about a file that somebody named: a bug
+            raise
+        _fail(f"{error.filename}: {error.strerror}")
+
+
+def _fail(*problems: str) -> NoReturn:
+    for problem in problems:
+        print("error:", *problem.split(), file=sys.stderr)
+    sys.exit(1)

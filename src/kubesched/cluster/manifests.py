@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from kubesched.cluster.apiserver.api import Api
 from kubesched.errors import ConfigurationError, InvalidObjectError, RequestRefusedError
-from kubesched.objects.manifests import load_documents
+from kubesched.objects.manifests import read_documents
 
 Json = dict[str, Any]
 
@@ -17,20 +17,10 @@ CREATE_AFTER: Final = "kubesched.io/create-after-seconds"
 
 def read_manifests(path: Path) -> list[tuple[str, Json]]:
     """The objects of a file, or of all YAML and JSON files of a folder; ConfigurationError if there is a problem."""
-    files = [path]
-    if path.is_dir():
-        files = sorted(file for file in path.iterdir() if file.suffix in (".yaml", ".yml", ".json"))
-    found = []
-    for file in files:
-        try:
-            found += list(load_documents(file.read_text(), str(file)))
-        except OSError as error:
-            raise ConfigurationError([f"cannot read {file}: {error.strerror}"]) from error
-        except UnicodeDecodeError as error:
-            raise ConfigurationError([f"cannot read {file}: not a text file"]) from error
-        except InvalidObjectError as error:
-            raise ConfigurationError([" ".join(str(error).split())]) from error
-    return found
+    try:
+        return list(read_documents(path))
+    except InvalidObjectError as error:
+        raise ConfigurationError([str(error)]) from error
 
 
 def delay_of(manifest: Any) -> float:
