@@ -143,7 +143,11 @@ async def test_a_listener_may_write() -> None:
     journal.gate.set()
     store = Store(journal=journal)
     bucket, answers = bucket_of(store), store.bucket("answers", read_fields)
-    bucket.history.listen(lambda: store.write(answers, thing(f"answer-{bucket.history.end}")))
+
+    def answer() -> None:
+        store.write(answers, thing(f"answer-{bucket.history.end}"))
+
+    bucket.history.listen(answer)
     for name in ("x", "y"):
         store.write(bucket, thing(name))
     while answers.history.end < 2:
