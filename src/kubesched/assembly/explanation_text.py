@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
 
 from kubesched.assembly.explain import Explanation
 from kubesched.framework import Status
+
+MOST_NAMES: Final = 5
 
 
 def as_text(explanation: Explanation) -> str:
@@ -41,6 +43,10 @@ def as_data(explanation: Explanation) -> dict[str, Any]:
                 for c in preemption.candidates
             ],
         }
+    if explanation.remedies:
+        data["remedies"] = [
+            {"changes": list(remedy.changes), "nodes": list(remedy.nodes)} for remedy in explanation.remedies
+        ]
     return data
 
 
@@ -71,6 +77,15 @@ def _lines(explanation: Explanation) -> Iterator[str]:
         yield "  preemption would help:"
         for candidate in explanation.preemption.acceptable:
             yield f"    {candidate.node}: evict {', '.join(candidate.victims)}"
+    if explanation.remedies:
+        yield "  it would fit if it"
+        for remedy in explanation.remedies:
+            yield f"    {' and '.join(remedy.changes)}: {_some(remedy.nodes)}"
+
+
+def _some(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:MOST_NAMES])
+    return shown if len(names) <= MOST_NAMES else f"{shown} and {len(names) - MOST_NAMES} more"
 
 
 def _said(status: Status) -> str:

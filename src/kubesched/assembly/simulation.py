@@ -130,7 +130,7 @@ class Simulation:
 
     def explain(self, pod: str | Pod) -> Explanation:
         """What every plugin says about a pod on every node: for a known pod by `namespace/name`, or any pod at all."""
-        return self._runner.run(explain(self._assembled, self._pod(pod)))
+        return self._runner.run(explain(self._assembled, self._pod(pod), seek_remedies=True))
 
     def why(self, pod: str | Pod) -> str:
         """The explanation as text."""
