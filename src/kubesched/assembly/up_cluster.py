@@ -213,7 +213,6 @@ def _end_with_input(over: asyncio.Event) -> None:
 
 
 def main() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C is for the one who started us, and reaches us through it
     adopt_library_logs(log)
     allow_many_connections()
     gc.set_threshold(100_000, 50, 100)  # stored objects are bytes: there is little for the collector to find
