@@ -5,8 +5,10 @@ A subcommand's module is imported when it is called, so that `kubesched --help` 
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
 from io import TextIOWrapper
 from typing import Annotated, Any, Final, NamedTuple, NoReturn
@@ -73,6 +75,22 @@ def kubesched(
     ] = False,
 ) -> None:
     """kube-scheduler in Python: the same decisions, plugins without a rebuild, and every decision explained."""
+
+
+def process() -> NoReturn:
+    """What the `kubesched` script runs: `main`, and then the end of the process."""
+    code: Any = 0
+    try:
+        main()
+    except SystemExit as end:
+        code = end.code
+    if "pyreqwest" not in sys.modules or not isinstance(code, int | None):
+        sys.exit(code)
+    # Its threads may still let go of Python objects; in an interpreter that is being taken down they abort the process.
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError):  # nobody reads any more
+            stream.flush()
+    os._exit(code or 0)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

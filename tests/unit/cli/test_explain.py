@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import subprocess
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from kubesched.cli.main import main
+from kubesched.cluster.apiserver.server import ApiServer
 
 MANIFESTS = """
 apiVersion: v1
@@ -98,3 +100,20 @@ def test_the_matrix_says_whole_names_where_there_is_no_terminal(tmp_path: Path) 
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
     ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True, env=environment)
     assert "NodeResourcesBalancedAllocation" in ran.stdout.splitlines()[-2]
+
+
+async def test_a_cluster_that_refuses_us_is_one_clear_line(tmp_path: Path) -> None:
+    """And the exit code is ours: threads of the HTTP library once aborted the process that was ending."""
+    server = ApiServer()
+    await server.start()
+    try:
+        kubeconfig = tmp_path / "kubeconfig"
+        server.token, token = "wrong", server.token
+        server.write_kubeconfig(kubeconfig)
+        server.token = token
+        ran = await asyncio.to_thread(run, "web", "--kubeconfig", str(kubeconfig))
+    finally:
+        await server.stop()
+    assert ran.returncode == 1
+    assert ran.stderr.startswith("error: the API server does not accept our credentials: ")
+    assert len(ran.stderr.splitlines()) == 1
