@@ -13,6 +13,7 @@ from kubesched.objects.manifests import read_documents
 Json = dict[str, Any]
 
 CREATE_AFTER: Final = "kubesched.io/create-after-seconds"
+SET_BY_SERVER: Final = ("resourceVersion", "uid", "creationTimestamp", "generation", "managedFields", "selfLink")
 
 
 def read_manifests(path: Path) -> list[tuple[str, Json]]:
@@ -58,6 +59,7 @@ def _create(api: Api, manifest: Any) -> None:
         raise InvalidObjectError(f"no matches for kind {kind!r} in version {version!r}")
     metadata = manifest.get("metadata")
     namespace = ""
-    if resource.namespaced:
-        namespace = (metadata.get("namespace") if isinstance(metadata, dict) else "") or "default"
-    api.create(resource, manifest, namespace)
+    if isinstance(metadata, dict):  # it may come from another cluster: kubectl get nodes -o yaml
+        manifest["metadata"] = metadata = {key: metadata[key] for key in metadata if key not in SET_BY_SERVER}
+        namespace = metadata.get("namespace", "")
+    api.create(resource, manifest, (namespace or "default") if resource.namespaced else "")
