@@ -32,6 +32,8 @@ class Quotas:
 
         As upstream, a quota holds from the moment when its status repeats its limits.
         """
+        if not resource.namespaced:
+            return
         metadata = value["metadata"]
         for entry in self._entries(self._resource, metadata.get("namespace", "")):
             quota = entry.decode()
@@ -41,7 +43,7 @@ class Quotas:
             if resource.qualified == "pods" and (missing := missing_amounts(value, hard)):
                 raise status.forbidden(resource, metadata.get("name", ""), f"failed quota: {entry.name}: {missing}")
             added = {name: amount for name, amount in usage_of(resource, value).items() if name in hard}
-            used = self._sum(quota, resource, added)
+            used = self._sum(quota, resource, added) if added else {}
             exceeded = sorted(name for name, amount in added.items() if used[name] + amount > hard[name])
             if exceeded:
                 message = (
