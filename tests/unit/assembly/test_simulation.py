@@ -210,3 +210,20 @@ def test_explanations_follow_the_pod() -> None:
             simulation.explain(make_pod(scheduler="another"))
     with Simulation() as empty:
         assert "no nodes available to schedule pods" in empty.why(make_pod())
+
+
+async def test_inside_a_running_loop() -> None:
+    """As in the cells of a notebook, where no second loop can run."""
+    with Simulation() as simulation:
+        simulation.add(make_node("n", cpu="1"), make_pod("p", cpu="500m"))
+        assert simulation.schedule() == {"default/p": "n"}
+        simulation.advance(5)
+        assert "default/p goes to n" in simulation.why("default/p")
+
+
+@pytest.mark.parametrize("thing", ["text", None, [make_node("n")]], ids=["a text", "nothing", "a list"])
+def test_what_is_no_object_is_told(thing: Any) -> None:
+    """By its type, before anything is added."""
+    with Simulation() as simulation, pytest.raises(InvalidObjectError, match="not an object that scheduling knows"):
+        simulation.add(make_node("n"), thing)
+    assert simulation.nodes() == []
