@@ -142,9 +142,13 @@ class EmbeddedCluster:
         return task
 
     def _report_crash(self, task: asyncio.Task[None]) -> None:
-        if not task.cancelled() and (error := task.exception()) is not None:
+        if task.cancelled() or (error := task.exception()) is None:
+            return
+        if isinstance(error, OSError):  # a full disk is no bug: where it was noticed says nothing
+            log.error("The embedded cluster cannot go on", error)
+        else:
             _log.error("the %s of the embedded cluster crashed", task.get_name(), exc_info=error)
-            self.crashed.set()
+        self.crashed.set()
 
     def _manifests(self) -> Iterable[tuple[str, Json]]:
         options = self._options

@@ -85,5 +85,6 @@ class SqliteJournal:
             database.execute("INSERT OR REPLACE INTO latest (only, version) VALUES (1, ?)", (rows[-1].version,))
             database.execute("COMMIT")
         except BaseException:
-            database.execute("ROLLBACK")
+            if database.in_transaction:  # SQLite itself rolls back where the disk is full
+                database.execute("ROLLBACK")
             raise
