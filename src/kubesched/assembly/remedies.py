@@ -6,6 +6,7 @@ reasons say it.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -23,6 +24,8 @@ from kubesched.objects.resource_names import CPU, EPHEMERAL_STORAGE, MEMORY
 from kubesched.objects.tolerations import tolerates_taint
 
 MOST_TOGETHER: Final = 2
+MOST_TAINTS: Final = 8
+"""Of those that most nodes have: every pair of changes is tried."""
 NODE_STATE: Final = "node.kubernetes.io/"
 """Taints that say how a node is, not whom it is for."""
 
@@ -153,18 +156,15 @@ def _each_container(spec: PodSpec, edit: Callable[[Container], Container]) -> Po
 
 
 def _taints_in_the_way(cluster: Cluster, pod: Pod) -> list[Taint]:
-    taints = {
-        (taint.key, taint.value, taint.effect): taint
+    found = Counter(
+        Taint(key=taint.key, value=taint.value, effect=taint.effect)
         for _, node in cluster.nodes.existing()
         for taint in node.spec.taints
-    }
-    return [
-        taint
-        for taint in taints.values()
-        if taint.effect in ("NoSchedule", "NoExecute")
-        and not taint.key.startswith(NODE_STATE)
-        and not any(tolerates_taint(toleration, taint) for toleration in pod.spec.tolerations)
-    ]
+        if taint.effect in ("NoSchedule", "NoExecute") and not taint.key.startswith(NODE_STATE)
+    )
+    tolerations = pod.spec.tolerations
+    untolerated = [taint for taint, _ in found.most_common() if not any(tolerates_taint(t, taint) for t in tolerations)]
+    return untolerated[:MOST_TAINTS]
 
 
 def _tolerating(taint: Taint, spec: PodSpec) -> PodSpec:
