@@ -227,3 +227,17 @@ def test_what_is_no_object_is_told(thing: Any) -> None:
     with Simulation() as simulation, pytest.raises(InvalidObjectError, match="not an object that scheduling knows"):
         simulation.add(make_node("n"), thing)
     assert simulation.nodes() == []
+
+
+def test_an_explanation_of_many_nodes_is_short() -> None:
+    """Reasons are summed up, and of the nodes that fit the best are shown."""
+    with Simulation() as simulation:
+        simulation.add(*(make_node(f"n{number}", cpu="4") for number in range(30)))
+        simulation.add(*(make_node(f"small-{number}", cpu="1") for number in range(40)), make_pod("p", cpu="2"))
+        lines = simulation.why("default/p").splitlines()
+        assert lines[0] == "default/p goes to one of n0, n1, n10, n11, n12 and 25 more"
+        assert lines[-2] == "  and 10 nodes more, none of them better"
+        assert lines[-1] == (
+            "  small-0, small-1, small-10, small-11, small-12 and 35 more: no, Insufficient cpu (NodeResourcesFit)"
+        )
+        assert len(lines) == 23
