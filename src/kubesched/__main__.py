@@ -1,5 +1,5 @@
 """`python -m kubesched`: the same as the `kubesched` command."""
 
-from kubesched.cli.main import main
+from kubesched.cli.main import process
 
-main()
+process()

@@ -12,6 +12,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import msgspec
+
 from kubesched.assembly.build import Assembled, Outside, build_scheduler
 from kubesched.assembly.explain import CandidateView, Explanation, explain
 from kubesched.assembly.memory_api import MemoryApi
@@ -42,6 +44,23 @@ class CaseResult:
         return not self.differences
 
 
+class _Case(msgspec.Struct):
+    name: str
+    objects: list[dict[str, Any]]
+    expected: dict[str, Any]
+    pod: dict[str, Any] | None = None
+    pods: list[dict[str, Any]] | None = None
+
+    def __post_init__(self) -> None:
+        if (self.pod is None) == (self.pods is None):
+            raise ValueError("expected either `pod` or `pods`")
+
+
+class _Recording(msgspec.Struct):
+    area: str
+    cases: list[_Case]
+
+
 class NoEvents:
     """Recordings say nothing about events."""
 
@@ -55,11 +74,13 @@ def recordings(path: Path) -> Iterator[tuple[str, Sequence[Mapping[str, Any]]]]:
         raise InvalidObjectError("no recordings (*.json) here", name=str(path))
     for file in files:
         try:
-            content = json.loads(file.read_text())
-            yield content["area"], content["cases"]
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            problem = f"not a recording: {type(error).__name__}: {error}"
-            raise InvalidObjectError(problem, name=str(file)) from error
+            content = msgspec.json.decode(file.read_bytes())
+            msgspec.convert(content, _Recording)
+        except OSError as error:
+            raise InvalidObjectError(f"cannot be read: {error.strerror}", name=str(file)) from error
+        except msgspec.DecodeError as error:
+            raise InvalidObjectError(f"not a recording: {error}", name=str(file)) from error
+        yield content["area"], content["cases"]
 
 
 async def run_case(area: str, case: Mapping[str, Any]) -> CaseResult:
@@ -68,6 +89,8 @@ async def run_case(area: str, case: Mapping[str, Any]) -> CaseResult:
         actual = await (_sequence(case) if "pods" in case else _single(case))
     except KubeschedError as error:
         actual = {"error": str(error)}
+    except Exception as error:  # whatever a strange case brings about
+        actual = {"error": f"{type(error).__name__}: {error}"}
     return CaseResult(area, case["name"], tuple(_differences("", case["expected"], actual)))
 
 

@@ -7,12 +7,13 @@ changed: the pod is neither queued nor placed, and preemption evicts nobody.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 
 from kubesched.assembly.build import Assembled
+from kubesched.assembly.remedies import Remedy, remedies
 from kubesched.columns import PodInfo
 from kubesched.engine import Evaluator, Fit
 from kubesched.errors import ConfigurationError, KubeschedError
@@ -65,6 +66,7 @@ class Explanation:
     best_nodes: Sequence[str] = ()
     fit_error: str = ""
     preemption: PreemptionView | None = None
+    remedies: Sequence[Remedy] = ()
 
 
 @runtime_checkable
@@ -78,8 +80,11 @@ class ExplainsPreemption(Protocol):
         ...
 
 
-async def explain(assembled: Assembled, pod: Pod, *, wanted_node: str = "") -> Explanation:
-    """Why a pod would go where it would go, or nowhere. ConfigurationError if no profile has its scheduler name."""
+async def explain(assembled: Assembled, pod: Pod, *, wanted_node: str = "", seek_remedies: bool = False) -> Explanation:
+    """Why a pod would go where it would go, or nowhere, and what would change that if `seek_remedies`.
+
+    ConfigurationError if no profile has its scheduler name.
+    """
     profile = assembled.profiles.get(pod.spec.scheduler_name)
     if profile is None:
         raise ConfigurationError([f'profile not found for scheduler name "{pod.spec.scheduler_name}"'])
@@ -87,12 +92,20 @@ async def explain(assembled: Assembled, pod: Pod, *, wanted_node: str = "") -> E
     info = cluster.templates.info(pod, wanted_node=wanted_node)
     node_name = assembled.cache.node_of(pod.metadata.uid)
     if node_name is None:
-        return await _explain(assembled, profile, info)
+        return await _explain_all(assembled, profile, info, seek_remedies)
     placed = cluster.displace(pod.metadata.uid)  # a pod does not stand in its own way
     try:
-        return await _explain(assembled, profile, info)
+        return await _explain_all(assembled, profile, info, seek_remedies)
     finally:
         cluster.place(placed, node_name)
+
+
+async def _explain_all(assembled: Assembled, profile: Profile, info: PodInfo, seek_remedies: bool) -> Explanation:
+    explanation = await _explain(assembled, profile, info)
+    if not (seek_remedies and explanation.fit_error):
+        return explanation
+    found = remedies(assembled.cache.cluster, assembled.evaluators[profile.name], info.pod)
+    return replace(explanation, remedies=found)
 
 
 async def _explain(assembled: Assembled, profile: Profile, info: PodInfo) -> Explanation:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
 
 from kubesched.assembly.explain import Explanation
 from kubesched.framework import Status
+
+MOST_NAMES: Final = 5
+MOST_LINES: Final = 20
+"""About nodes that fit, and about nodes that do not. Programs get everything."""
 
 
 def as_text(explanation: Explanation) -> str:
@@ -41,6 +45,10 @@ def as_data(explanation: Explanation) -> dict[str, Any]:
                 for c in preemption.candidates
             ],
         }
+    if explanation.remedies:
+        data["remedies"] = [
+            {"changes": list(remedy.changes), "nodes": list(remedy.nodes)} for remedy in explanation.remedies
+        ]
     return data
 
 
@@ -56,21 +64,43 @@ def _lines(explanation: Explanation) -> Iterator[str]:
         yield f"{explanation.pod} cannot be decided: {explanation.error}"
         return
     if explanation.best_nodes:
-        best = ", ".join(explanation.best_nodes)
-        yield f"{explanation.pod} goes to {best}"
+        several = "one of " if len(explanation.best_nodes) > 1 else ""
+        yield f"{explanation.pod} goes to {several}{_some(explanation.best_nodes)}"
     else:
         yield f"{explanation.pod} fits nowhere: {explanation.fit_error}"
     ranked = sorted(explanation.scores.items(), key=lambda item: (-item[1].total, item[0]))
-    for name, score in ranked:
+    for name, score in ranked[:MOST_LINES]:
         parts = ", ".join(f"{plugin} {points}" for plugin, points in score.weighted.items() if points)
         yield f"  {name}: {score.total} ({parts})"
-    for name, status in sorted(explanation.filters.items()):
-        if not status.is_success:
-            yield f"  {name}: no, {_said(status)}"
+    if len(ranked) > MOST_LINES:
+        yield f"  and {len(ranked) - MOST_LINES} nodes more, none of them better"
+    yield from _refusals({name: status for name, status in explanation.filters.items() if not status.is_success})
     if explanation.preemption is not None and explanation.preemption.nominated_node:
         yield "  preemption would help:"
         for candidate in explanation.preemption.acceptable:
             yield f"    {candidate.node}: evict {', '.join(candidate.victims)}"
+    if explanation.remedies:
+        yield "  it would fit if it"
+        for remedy in explanation.remedies:
+            yield f"    {' and '.join(remedy.changes)}: {_some(remedy.nodes)}"
+
+
+def _refusals(statuses: Mapping[str, Status]) -> Iterator[str]:
+    """A line per node; where that would be too many, one per reason, that of most nodes first."""
+    if len(statuses) <= MOST_LINES:
+        for name in sorted(statuses):
+            yield f"  {name}: no, {_said(statuses[name])}"
+        return
+    by_reason: dict[str, list[str]] = {}
+    for name in sorted(statuses):
+        by_reason.setdefault(_said(statuses[name]), []).append(name)
+    for reason, names in sorted(by_reason.items(), key=lambda item: -len(item[1])):
+        yield f"  {_some(names)}: no, {reason}"
+
+
+def _some(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:MOST_NAMES])
+    return shown if len(names) <= MOST_NAMES else f"{shown} and {len(names) - MOST_NAMES} more"
 
 
 def _said(status: Status) -> str:

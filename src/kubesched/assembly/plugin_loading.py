@@ -50,7 +50,8 @@ def load_plugins(
             problems += error.problems
             continue
         names[reference] = plugin.name
-        registry[plugin.name] = plugin
+        if registry.setdefault(plugin.name, plugin) is not plugin:
+            problems.append(f"plugin {reference}: another plugin is called {plugin.name}, too")
     if problems:
         raise ConfigurationError(problems)
     registry |= {name: plugin for name, plugin in _installed() if name not in registry}

@@ -12,7 +12,6 @@ It is the scheduler that runs clusters, with a virtual clock and memory in the A
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 from random import Random
@@ -25,13 +24,15 @@ from kubesched.assembly.build import Outside, build_scheduler
 from kubesched.assembly.explain import Explanation, explain
 from kubesched.assembly.explanation_text import as_text
 from kubesched.assembly.memory_api import MemoryApi
+from kubesched.assembly.own_loop import OwnLoop
 from kubesched.assembly.plugin_loading import load_plugins
 from kubesched.clock import VirtualClock
 from kubesched.config import FeatureGates, default_config, load_config, load_config_file
 from kubesched.errors import InvalidObjectError
 from kubesched.framework import NodeInfo, PluginFactory
-from kubesched.objects import Pod, load_manifests
+from kubesched.objects import KIND_OF, Pod, load_manifests
 from kubesched.objects.completion import completed
+from kubesched.objects.manifests import read_manifests
 from kubesched.state.snapshot import Snapshot
 
 
@@ -69,7 +70,7 @@ class Simulation:
         self._assembled = build_scheduler(loaded, gates, outside)
         api.connect(self._assembled.objects, self._assembled.handlers)
         self._snapshot = Snapshot(self._assembled.cache)
-        self._runner = asyncio.Runner()
+        self._loop = OwnLoop()
 
     def __enter__(self) -> Simulation:
         return self
@@ -80,11 +81,14 @@ class Simulation:
         self.close()
 
     def close(self) -> None:
-        self._runner.close()
+        self._loop.close()
 
     def add(self, *objects: Any) -> None:
         """Add objects, or replace those that exist. What an API server fills in (names of schedulers, uids) is."""
         stores, handlers = self._assembled.objects, self._assembled.handlers
+        for obj in objects:
+            if type(obj) not in KIND_OF:
+                raise InvalidObjectError(f"not an object that scheduling knows: {type(obj).__name__}")
         for obj in map(completed, objects):
             old = stores.of(type(obj)).get(obj.metadata.name, obj.metadata.namespace)
             if old is None:
@@ -94,9 +98,9 @@ class Simulation:
                 handlers.update(old, replace(obj, metadata=replace(obj.metadata, resource_version="")))
 
     def load(self, manifests: str | Path) -> None:
-        """Add the objects of a YAML or JSON file, or of a text with such documents."""
+        """Add the objects of a YAML or JSON file, of a folder of such files, or of a text. InvalidObjectError."""
         if isinstance(manifests, Path):
-            self.add(*load_manifests(manifests.read_text(), str(manifests)))
+            self.add(*read_manifests(manifests))
         else:
             self.add(*load_manifests(manifests, "<text>"))
 
@@ -111,12 +115,12 @@ class Simulation:
 
     def schedule(self) -> dict[str, str | None]:
         """Try every pod that is ready. Returns all pods by `namespace/name` with their node, None for those without."""
-        self._runner.run(self._schedule())
+        self._loop.run(self._schedule())
         return self.placements()
 
     def advance(self, seconds: float) -> dict[str, str | None]:
         """Let virtual time pass (backoffs end, unschedulable pods are tried again) and schedule."""
-        self._runner.run(self._advance(seconds))
+        self._loop.run(self._advance(seconds))
         return self.schedule()
 
     def nodes(self) -> list[NodeInfo]:
@@ -129,7 +133,7 @@ class Simulation:
 
     def explain(self, pod: str | Pod) -> Explanation:
         """What every plugin says about a pod on every node: for a known pod by `namespace/name`, or any pod at all."""
-        return self._runner.run(explain(self._assembled, self._pod(pod)))
+        return self._loop.run(explain(self._assembled, self._pod(pod), seek_remedies=True))
 
     def why(self, pod: str | Pod) -> str:
         """The explanation as text."""

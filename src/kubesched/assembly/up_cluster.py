@@ -12,12 +12,12 @@ import asyncio
 import copy
 import errno
 import gc
+import logging
 import os
 import signal
 import sqlite3
 import sys
 from collections.abc import Coroutine, Iterable
-from contextlib import suppress
 from importlib import resources
 from pathlib import Path
 from random import Random
@@ -41,6 +41,8 @@ from kubesched.errors import ConfigurationError
 from kubesched.telemetry.logging import adopt_library_logs, log
 
 Json = dict[str, Any]
+
+_log = logging.getLogger(__name__)
 
 DEMOS: Final = "kubesched.cluster.demos"
 STANDARD_CLASS: Final[Json] = {
@@ -89,6 +91,8 @@ class EmbeddedCluster:
             port=options.port, data_dir=data_dir, insecure_http=options.insecure_http, clock=self._clock
         )
         self.api = self.server.api
+        self.crashed = asyncio.Event()
+        """Set when a part has crashed: without it, what the API server answers would be promises that nobody keeps."""
         self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:
@@ -119,8 +123,7 @@ class EmbeddedCluster:
     async def stop(self) -> None:
         for task in self._tasks:
             task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
+        await asyncio.gather(*self._tasks, return_exceptions=True)
         await self.server.stop()
 
     async def _create_later(self, manifests: list[tuple[str, Json]]) -> None:
@@ -135,8 +138,17 @@ class EmbeddedCluster:
 
     def _start(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
         task = asyncio.get_running_loop().create_task(work, name=name)
-        task.add_done_callback(_report_crash)
+        task.add_done_callback(self._report_crash)
         return task
+
+    def _report_crash(self, task: asyncio.Task[None]) -> None:
+        if task.cancelled() or (error := task.exception()) is None:
+            return
+        if isinstance(error, OSError):  # a full disk is no bug: where it was noticed says nothing
+            log.error("The embedded cluster cannot go on", error)
+        else:
+            _log.error("the %s of the embedded cluster crashed", task.get_name(), exc_info=error)
+        self.crashed.set()
 
     def _manifests(self) -> Iterable[tuple[str, Json]]:
         options = self._options
@@ -159,35 +171,38 @@ def _only_nodes(manifests: list[tuple[str, Json]]) -> Iterable[tuple[str, Json]]
     return manifests
 
 
-def _report_crash(task: asyncio.Task[None]) -> None:
-    if not task.cancelled() and (error := task.exception()) is not None:
-        log.error("A part of the embedded cluster crashed", error, part=task.get_name())
-
-
-async def _serve(options: ClusterOptions) -> None:
+async def _serve(options: ClusterOptions) -> int:
+    """Until the input ends or a part crashes; the exit code of this process."""
     try:
         cluster = EmbeddedCluster(options)
         await cluster.start()
     except ConfigurationError as error:
         _answer(ClusterAnswer(problems=error.problems))
-        return
+        return 1
     except (OSError, sqlite3.Error) as error:
         _answer(ClusterAnswer(problems=(f"the API server cannot start: {error}",)))
-        return
+        return 1
     if options.kubeconfig:
         try:
             cluster.server.write_kubeconfig(Path(options.kubeconfig))
-        except OSError as error:
+        except (ConfigurationError, OSError) as error:
             await cluster.stop()
-            _answer(ClusterAnswer(problems=(f"cannot write {options.kubeconfig}: {error.strerror}",)))
-            return
+            problem = error.strerror if isinstance(error, OSError) else error
+            _answer(ClusterAnswer(problems=(f"cannot write {options.kubeconfig}: {problem}",)))
+            return 1
     _answer(ClusterAnswer(address=cluster.server.address))
     over = asyncio.Event()
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGTERM, over.set)
     loop.add_reader(sys.stdin.fileno(), _end_with_input, over)
-    await over.wait()
+    await asyncio.wait(
+        [asyncio.ensure_future(over.wait()), asyncio.ensure_future(cluster.crashed.wait())],
+        return_when=asyncio.FIRST_COMPLETED,
+    )
+    if cluster.crashed.is_set():
+        return 1
     await cluster.stop()
+    return 0
 
 
 def _answer(answer: ClusterAnswer) -> None:
@@ -202,13 +217,12 @@ def _end_with_input(over: asyncio.Event) -> None:
 
 
 def main() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C is for the one who started us, and reaches us through it
     adopt_library_logs(log)
     allow_many_connections()
     gc.set_threshold(100_000, 50, 100)  # stored objects are bytes: there is little for the collector to find
     options = msgspec.json.decode(os.read(sys.stdin.fileno(), 1 << 20), type=ClusterOptions)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(_serve(options))
+        sys.exit(runner.run(_serve(options)))
 
 
 if __name__ == "__main__":

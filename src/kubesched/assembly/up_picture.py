@@ -84,7 +84,7 @@ class LastEvents:
         about = value.regarding
         line = EventLine(
             number=next(self._numbers),
-            at=value.event_time or value.metadata.creation_timestamp,
+            at=_last_seen(value),
             kind=about.kind,
             name=f"{about.namespace}/{about.name}" if about.namespace not in ("", "default") else about.name,
             reason=value.reason,
@@ -186,6 +186,11 @@ class Observatory:
         for row, _ in table.existing():
             parts[min(9, int(_part(table, 0, row) * 10))] += 1
         return parts
+
+
+def _last_seen(event: Event) -> datetime | None:
+    again = event.series.last_observed_time if event.series is not None else None
+    return again or event.event_time or event.metadata.creation_timestamp
 
 
 def _node_line(table: NodeTable, row: int, node: Node) -> NodeLine:

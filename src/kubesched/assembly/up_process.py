@@ -26,7 +26,11 @@ class ClusterProcess:
     async def start(cls, options: ClusterOptions) -> ClusterProcess:
         """Return when its API server answers; ConfigurationError if it could not start."""
         process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "kubesched.assembly.up_cluster", stdin=PIPE, stdout=PIPE, stderr=PIPE
+            *(sys.executable, "-m", "kubesched.assembly.up_cluster"),
+            stdin=PIPE,
+            stdout=PIPE,
+            stderr=PIPE,
+            start_new_session=True,  # a Ctrl-C is for us: we end the process when we are done with it
         )
         assert process.stdin is not None
         assert process.stdout is not None

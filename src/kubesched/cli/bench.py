@@ -16,14 +16,14 @@ from rich.table import Table
 
 from kubesched.assembly.bench import worker
 from kubesched.assembly.bench.comparison import Typical, compared
-from kubesched.assembly.bench.plot import growth_plots
+from kubesched.assembly.bench.plot import growth_plots, read_results
 from kubesched.assembly.bench.processes import KUBECONFIG
 from kubesched.assembly.bench.results import Result, data_items
 from kubesched.assembly.bench.worker import RunOptions, run_apart
 from kubesched.assembly.bench.workload import Workload, load_workloads
 from kubesched.errors import ConfigurationError
 
-app = typer.Typer(help="Measure scheduling throughput.")
+app = typer.Typer(add_completion=False, help="Measure scheduling throughput.")
 
 PLAIN_WIDTH: Final = 180
 """Of tables that do not go to a terminal."""
@@ -94,12 +94,9 @@ def plot(
     out: Annotated[Path, typer.Option(help="The folder for the plots.")] = Path(),
 ) -> None:
     """Draw how the cost of a pod grows with nodes, pods and kinds of pods, as SVG."""
-    try:
-        documents = [json.loads(file.read_text()) for file in results]
-    except (OSError, ValueError) as error:
-        raise ConfigurationError([f"cannot read results: {error}"]) from error
+    plots = growth_plots([read_results(file) for file in results])
     out.mkdir(parents=True, exist_ok=True)
-    for name, text in growth_plots(documents).items():
+    for name, text in plots.items():
         (out / name).write_text(text)
         typer.echo(out / name)
 

@@ -14,7 +14,7 @@ from kubesched.config.model import KubeSchedulerConfiguration
 from kubesched.config.providers import profile_of_provider
 from kubesched.errors import ConfigurationError
 
-app = typer.Typer(no_args_is_help=True, help="Show, check and convert scheduler configurations.")
+app = typer.Typer(add_completion=False, no_args_is_help=True, help="Show, check and convert scheduler configurations.")
 
 ConfigFile = Annotated[
     str,
@@ -37,8 +37,11 @@ def default(feature_gates: GateList = "", emulated_version: EmulatedVersion = ""
 
 @app.command()
 def validate(file: ConfigFile, feature_gates: GateList = "", emulated_version: EmulatedVersion = "") -> None:
-    """Check a configuration; every problem is one line, and the exit code is 1 if there is any."""
-    _load(file, feature_gates, emulated_version)
+    """Check a configuration and load its plugins; every problem is one line, and the exit code is 1 if there is any."""
+    from kubesched.assembly.trial import try_out  # not at the top: the other commands need no scheduler
+
+    gates = FeatureGates.parse(feature_gates, emulated_version=emulated_version)
+    try_out(load_config(_read(file), gates), gates, None if file == "-" else Path(file).absolute().parent)
     typer.echo(f"{_name(file)} is valid", err=True)
 
 

@@ -15,7 +15,7 @@ from rich.table import Table
 
 from kubesched.assembly.conformance import CaseResult, Difference, recordings, run_case
 
-app = typer.Typer(help="Run recorded scheduling decisions and compare.")
+app = typer.Typer(add_completion=False, help="Run recorded scheduling decisions and compare.")
 
 _LONGEST_VALUE = 300
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 from rich.console import Console
@@ -17,9 +19,19 @@ from kubesched.assembly.explanation_text import as_data, as_text
 from kubesched.assembly.live_cluster import fetch_objects
 from kubesched.assembly.simulation import Simulation
 from kubesched.config import FeatureGates
-from kubesched.objects import Pod, load_manifests
+from kubesched.objects import Pod
+from kubesched.objects.manifests import read_manifests
 
-app = typer.Typer(help="Explain a decision.")
+app = typer.Typer(add_completion=False, help="Explain a decision.")
+
+
+PLAIN_WIDTH: Final = 240
+"""Of a table that does not go to a terminal."""
+
+
+class Output(StrEnum):
+    TEXT = "text"
+    JSON = "json"
 
 
 @app.command()
@@ -28,11 +40,12 @@ def explain(
     namespace: Annotated[str, typer.Option("--namespace", "-n", help="The pod's namespace.")] = "default",
     kubeconfig: Annotated[str, typer.Option(help="As kubectl's; $KUBECONFIG and ~/.kube/config by default.")] = "",
     manifests: Annotated[
-        list[Path] | None, typer.Option("--filename", "-f", help="Objects from files, instead of a live cluster.")
+        list[Path] | None,
+        typer.Option("--filename", "-f", help="Objects from a file or folder, instead of a live cluster."),
     ] = None,
     config: Annotated[Path | None, typer.Option(help="The scheduler's configuration file.", exists=True)] = None,
     matrix: Annotated[bool, typer.Option("--matrix", help="Every plugin's score for every feasible node.")] = False,
-    output: Annotated[str, typer.Option("--output", "-o", help="text or json.")] = "text",
+    output: Annotated[Output, typer.Option("--output", "-o", help="For people, or for programs.")] = Output.TEXT,
 ) -> None:
     """What every plugin says about a pod on every node, what would make it fit, and whom preemption would cost.
 
@@ -42,21 +55,19 @@ def explain(
     with Simulation(config) as simulation:
         simulation.add(*_objects(manifests, kubeconfig))
         explanation = simulation.explain(key)
-    console = Console(highlight=False, soft_wrap=True)
-    if output == "json":
+    console = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else PLAIN_WIDTH)
+    if output is Output.JSON:
         console.print_json(json.dumps(as_data(explanation)))
-    elif output == "text":
-        console.print(escape(as_text(explanation)))
-        if matrix:
-            console.print(_matrix(explanation))
-    else:
-        raise typer.BadParameter("must be text or json", param_hint="--output")
+        return
+    console.print(escape(as_text(explanation)))
+    if matrix:
+        console.print(_matrix(explanation))
 
 
 def _objects(manifests: list[Path] | None, kubeconfig: str) -> list[Any]:
     if not manifests:
         return asyncio.run(fetch_objects(kubeconfig, FeatureGates()))
-    return [obj for path in manifests for obj in load_manifests(path.read_text(), str(path)) if not _is_over(obj)]
+    return [obj for path in manifests for obj in read_manifests(path) if not _is_over(obj)]
 
 
 def _is_over(obj: Any) -> bool:
@@ -65,7 +76,9 @@ def _is_over(obj: Any) -> bool:
 
 def _matrix(explanation: Explanation) -> Table:
     plugins = sorted({plugin for score in explanation.scores.values() for plugin in score.weighted})
-    table = Table("node", *plugins, "total", box=None)
+    table = Table(box=None)
+    for name in ("node", *plugins, "total"):
+        table.add_column(name, overflow="fold", justify="left" if name == "node" else "right")
     for name, score in sorted(explanation.scores.items(), key=lambda item: (-item[1].total, item[0])):
         table.add_row(name, *(str(score.weighted.get(plugin, 0)) for plugin in plugins), str(score.total))
     return table

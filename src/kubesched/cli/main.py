@@ -5,10 +5,13 @@ A subcommand's module is imported when it is called, so that `kubesched --help` 
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
-from typing import Annotated, Any, Final, NamedTuple
+from io import TextIOWrapper
+from typing import Annotated, Any, Final, NamedTuple, NoReturn
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -74,14 +77,40 @@ def kubesched(
     """kube-scheduler in Python: the same decisions, plugins without a rebuild, and every decision explained."""
 
 
+def process() -> NoReturn:
+    """What the `kubesched` script runs: `main`, and then the end of the process."""
+    code: Any = 0
+    try:
+        main()
+    except SystemExit as end:
+        code = end.code
+    if "pyreqwest" not in sys.modules or not isinstance(code, int | None):
+        sys.exit(code)
+    # Its threads may still let go of Python objects; in an interpreter that is being taken down they abort the process.
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError):  # nobody reads any more
+            stream.flush()
+    os._exit(code or 0)
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; an error of ours ends the process with code 1 and one line per problem."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that has no "…" shows "?"
     try:
         app(args=arguments, prog_name="kubesched")
     except ConfigurationError as error:
-        for problem in error.problems:
-            print(f"error: {problem}", file=sys.stderr)
-        sys.exit(1)
+        _fail(*error.problems)
     except KubeschedError as error:
-        print(f"error: {error}", file=sys.stderr)
-        sys.exit(1)
+        _fail(str(error))
+    except OSError as error:
+        if error.filename is None:  # not about a file that somebody named: a bug
+            raise
+        _fail(f"{error.filename}: {error.strerror}")
+
+
+def _fail(*problems: str) -> NoReturn:
+    for problem in problems:
+        print("error:", *problem.split(), file=sys.stderr)
+    sys.exit(1)

@@ -17,12 +17,17 @@ from kubesched.assembly.up import Up
 from kubesched.assembly.up_picture import EventLine, NodeLine, Picture
 
 REFRESH_SECONDS: Final = 0.5
-ROUTINE: Final = {"Pulling", "Pulled", "Created"}
+ROUTINE: Final = {"Pulling", "Pulled", "Created", "Started"}
 """Reasons that every start of a pod gives: `kubectl events` has them."""
 LINES_PER_SECOND: Final = 20
 BAR: Final = 16
-OTHER_LINES: Final = 13  # header, frames, hints
+NARROW_BAR: Final = 8
+NARROW: Final = 100
+TABLE_HEADINGS: Final = 2
+FEWEST_NODES: Final = 3
 FEWEST_EVENTS: Final = 5
+NAME_END: Final = 6
+"""Characters that tell the pods of a set from each other."""
 HINTS: Final = (
     "kubectl get pods -o wide",
     "kubectl get nodes",
@@ -46,7 +51,7 @@ async def show_live(up: Up, headline: Headline) -> None:
     console = Console()
     with Live(console=console, auto_refresh=False, screen=False, vertical_overflow="crop") as live:
         while True:
-            live.update(screen(up, headline, console.size.height), refresh=True)
+            live.update(screen(up, headline, console), refresh=True)
             await up.clock.sleep(REFRESH_SECONDS)
 
 
@@ -82,23 +87,29 @@ def summary(picture: Picture) -> str:
     )
 
 
-def screen(up: Up, headline: Headline, height: int) -> RenderableType:
-    """One picture, for a terminal of that height."""
+def screen(up: Up, headline: Headline, console: Console) -> RenderableType:
+    """One picture, as high as the terminal if that has room for a few nodes and events."""
     observatory = up.observatory
     picture = observatory.picture()
-    room = max(4, height - OTHER_LINES - (2 if headline.demo else 0))
-    node_rows = min(picture.nodes, max(3, room - FEWEST_EVENTS))
-    events = observatory.events.last(max(FEWEST_EVENTS, room - node_rows), without=ROUTINE)
-    parts: list[RenderableType] = [_header(up, picture)]
+    above: list[RenderableType] = [_header(up, picture)]
     if headline.demo:
-        parts.append(Text.assemble((f"{headline.demo}: ", "bold cyan"), headline.explanation))
+        above.append(Text.assemble((f"{headline.demo}: ", "bold cyan"), headline.explanation))
+    below = _hints(up, console.width)
+    room = console.height - TABLE_HEADINGS - sum(_height(part, console) for part in (*above, below))
+    node_rows = min(picture.nodes, max(FEWEST_NODES, room - FEWEST_EVENTS))
     if picture.nodes > 4 * node_rows:
-        parts.append(_filling(observatory.filling()))
+        parts = observatory.filling()
+        nodes, node_rows = _filling(parts), len(parts)
+    elif picture.nodes > node_rows:
+        nodes = _nodes(observatory.node_lines(node_rows - 1), picture.nodes, console.width)
     else:
-        parts.append(_nodes(observatory.node_lines(node_rows), picture.nodes))
-    parts.append(_events(events))
-    parts.append(_hints(up))
-    return Group(*parts)
+        nodes = _nodes(observatory.node_lines(node_rows), picture.nodes, console.width)
+    events = observatory.events.last(max(1, room - node_rows), without=ROUTINE)
+    return Group(*above, nodes, _events(events, console.width), below)
+
+
+def _height(part: RenderableType, console: Console) -> int:
+    return len(console.render_lines(part))
 
 
 def _header(up: Up, picture: Picture) -> RenderableType:
@@ -124,14 +135,17 @@ def _header(up: Up, picture: Picture) -> RenderableType:
     return Panel(Group(ready, pods, decided), title=title, title_align="left", border_style="blue")
 
 
-def _nodes(lines: list[NodeLine], total: int) -> RenderableType:
-    table = Table("node", "zone", "cpu", "memory", "pods", "", box=None, padding=(0, 1), header_style="dim")
+def _nodes(lines: list[NodeLine], total: int, width: int) -> RenderableType:
+    table = Table(box=None, padding=(0, 1), header_style="dim")
+    for name in ("node", "zone", "cpu", "memory", "pods", ""):
+        table.add_column(name, no_wrap=True)
+    bar = NARROW_BAR if width < NARROW else BAR
     for line in lines:
         table.add_row(
             escape(line.name),
             escape(line.zone),
-            _bar(line.cpu),
-            _bar(line.memory),
+            _bar(line.cpu, bar),
+            _bar(line.memory, bar),
             f"{line.pods}/{line.pod_limit}",
             Text.assemble(
                 (line.state, "red" if "NotReady" in line.state else "yellow"), " " if line.state else "", line.devices
@@ -150,32 +164,35 @@ def _filling(parts: list[int]) -> RenderableType:
     return table
 
 
-def _bar(part: float) -> Text:
-    filled = min(BAR, round(part * BAR))
+def _bar(part: float, length: int) -> Text:
+    filled = min(length, round(part * length))
     color = "green" if part < 0.7 else "yellow" if part < 0.95 else "red"
-    return Text.assemble(("█" * filled, color), ("░" * (BAR - filled), "dim"), f" {part:4.0%}")
+    return Text.assemble(("█" * filled, color), ("░" * (length - filled), "dim"), f" {part:4.0%}")
 
 
-def _events(lines: list[EventLine]) -> RenderableType:
-    table = Table("time", "object", "reason", "message", box=None, padding=(0, 1), header_style="dim", expand=True)
-    for name, ratio in (("time", None), ("object", 3), ("reason", None), ("message", 6)):
-        column = next(column for column in table.columns if column.header == name)
-        column.no_wrap, column.overflow, column.ratio = True, "ellipsis", ratio
+def _events(lines: list[EventLine], width: int) -> RenderableType:
+    table = Table(box=None, padding=(0, 1), header_style="dim", expand=True)
+    for name in ("time", "object", "reason", "message"):
+        table.add_column(name, no_wrap=True, overflow="ellipsis", ratio=1 if name == "message" else None)
     for line in lines:
         style = "yellow" if line.is_warning else ""
-        table.add_row(
-            _time(line.at), escape(f"{line.kind.lower()}/{line.name}"), line.reason, escape(line.note), style=style
-        )
+        name = _shortened(f"{line.kind.lower()}/{line.name}", max(20, width // 3))
+        table.add_row(_time(line.at), escape(name), line.reason, escape(line.note), style=style)
     return table
 
 
-def _hints(up: Up) -> RenderableType:
+def _shortened(name: str, width: int) -> str:
+    return name if len(name) <= width else f"{name[: width - NAME_END - 1]}…{name[-NAME_END:]}"
+
+
+def _hints(up: Up, width: int) -> RenderableType:
+    """How to reach the cluster, and a line of suggestions."""
+    suggestions = f"try: {HINTS[0]}"
+    for hint in HINTS[1:]:
+        if len(suggestions) + len(hint) + 3 <= width:
+            suggestions += f" · {hint}"
     return Text.assemble(
-        ("in another terminal: ", "dim"),
-        (f"export KUBECONFIG={up.kubeconfig}", "bold"),
-        "\n",
-        ("try: ", "dim"),
-        (" · ".join(HINTS), "dim"),
+        ("in another terminal: ", "dim"), (f"export KUBECONFIG={up.kubeconfig}", "bold"), "\n", (suggestions, "dim")
     )
 
 

@@ -8,29 +8,20 @@ from typing import Any, Final
 
 from kubesched.cluster.apiserver.api import Api
 from kubesched.errors import ConfigurationError, InvalidObjectError, RequestRefusedError
-from kubesched.objects.manifests import load_documents
+from kubesched.objects.manifests import read_documents
 
 Json = dict[str, Any]
 
 CREATE_AFTER: Final = "kubesched.io/create-after-seconds"
+SET_BY_SERVER: Final = ("resourceVersion", "uid", "creationTimestamp", "generation", "managedFields", "selfLink")
 
 
 def read_manifests(path: Path) -> list[tuple[str, Json]]:
     """The objects of a file, or of all YAML and JSON files of a folder; ConfigurationError if there is a problem."""
-    files = [path]
-    if path.is_dir():
-        files = sorted(file for file in path.iterdir() if file.suffix in (".yaml", ".yml", ".json"))
-    found = []
-    for file in files:
-        try:
-            found += list(load_documents(file.read_text(), str(file)))
-        except OSError as error:
-            raise ConfigurationError([f"cannot read {file}: {error.strerror}"]) from error
-        except UnicodeDecodeError as error:
-            raise ConfigurationError([f"cannot read {file}: not a text file"]) from error
-        except InvalidObjectError as error:
-            raise ConfigurationError([" ".join(str(error).split())]) from error
-    return found
+    try:
+        return list(read_documents(path))
+    except InvalidObjectError as error:
+        raise ConfigurationError([str(error)]) from error
 
 
 def delay_of(manifest: Any) -> float:
@@ -68,6 +59,7 @@ def _create(api: Api, manifest: Any) -> None:
         raise InvalidObjectError(f"no matches for kind {kind!r} in version {version!r}")
     metadata = manifest.get("metadata")
     namespace = ""
-    if resource.namespaced:
-        namespace = (metadata.get("namespace") if isinstance(metadata, dict) else "") or "default"
-    api.create(resource, manifest, namespace)
+    if isinstance(metadata, dict):  # it may come from another cluster: kubectl get nodes -o yaml
+        manifest["metadata"] = metadata = {key: metadata[key] for key in metadata if key not in SET_BY_SERVER}
+        namespace = metadata.get("namespace", "")
+    api.create(resource, manifest, (namespace or "default") if resource.namespaced else "")

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
 import yaml
 
 from kubesched.errors import InvalidObjectError
 from kubesched.objects.base import KubeStruct
 from kubesched.objects.codec import decode_object
+
+SUFFIXES: Final = (".yaml", ".yml", ".json")
 
 
 class _Loader(yaml.CSafeLoader):
@@ -27,8 +30,32 @@ def load_manifests(text: str, source: str) -> list[KubeStruct]:
 
     InvalidObjectError names `source`, the document's number and the path of what does not fit.
     """
+    return _decode_all(load_documents(text, source))
+
+
+def read_manifests(path: Path) -> list[KubeStruct]:
+    """As `load_manifests`, for a file or a folder."""
+    return _decode_all(read_documents(path))
+
+
+def read_documents(path: Path) -> Iterator[tuple[str, Any]]:
+    """As `load_documents`, for a file, or for all YAML and JSON files of a folder in the order of their names."""
+    files = [path]
+    if path.is_dir():
+        files = sorted(file for file in path.iterdir() if file.suffix in SUFFIXES)
+    for file in files:
+        try:
+            text = file.read_text(encoding="utf-8")
+        except OSError as error:
+            raise InvalidObjectError(f"cannot read {file}: {error.strerror}") from error
+        except UnicodeDecodeError as error:
+            raise InvalidObjectError(f"cannot read {file}: not a text file") from error
+        yield from load_documents(text, str(file))
+
+
+def _decode_all(documents: Iterator[tuple[str, Any]]) -> list[KubeStruct]:
     objects = []
-    for where, manifest in load_documents(text, source):
+    for where, manifest in documents:
         try:
             objects.append(_decode(manifest))
         except InvalidObjectError as error:
@@ -47,7 +74,7 @@ def load_documents(text: str, source: str) -> Iterator[tuple[str, Any]]:
     try:
         documents = list(yaml.load_all(text, _Loader))
     except yaml.YAMLError as error:
-        raise InvalidObjectError(f"{source}: not valid YAML: {error}") from error
+        raise InvalidObjectError(f"{source}: not valid YAML: {' '.join(str(error).split())}") from error
     for number, document in enumerate(documents, start=1):
         where = f"{source}: document {number}" if len(documents) > 1 else source
         if document is None:

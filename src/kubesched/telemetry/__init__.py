@@ -1,9 +1,8 @@
-"""Logging, metrics and tracing: how the scheduler says what it does.
+"""Logging and metrics: how the scheduler says what it does.
 
     logging       klog-like text or JSON; `log` is the process's logger
     metrics       every metric of the scheduler, as attributes of `SchedulerMetrics`
     instruments   counters, gauges and histograms cheap enough for each decision
-    tracing       where the time of a slow operation went
 
 What does not belong here: HTTP. Pages that show all this are in `serving`.
 """

@@ -121,9 +121,6 @@ class NumberSeries:
     def inc(self) -> None:
         self.value += 1.0
 
-    def dec(self) -> None:
-        self.value -= 1.0
-
     def add(self, amount: float) -> None:
         self.value += amount
 
@@ -180,9 +177,6 @@ class Gauge(_Number):
 
     def inc(self, *labels: str) -> None:
         self._series[labels].value += 1.0
-
-    def dec(self, *labels: str) -> None:
-        self._series[labels].value -= 1.0
 
     def remove(self, *labels: str) -> None:
         """Stop showing the series of these labels."""

@@ -210,3 +210,34 @@ def test_explanations_follow_the_pod() -> None:
             simulation.explain(make_pod(scheduler="another"))
     with Simulation() as empty:
         assert "no nodes available to schedule pods" in empty.why(make_pod())
+
+
+async def test_inside_a_running_loop() -> None:
+    """As in the cells of a notebook, where no second loop can run."""
+    with Simulation() as simulation:
+        simulation.add(make_node("n", cpu="1"), make_pod("p", cpu="500m"))
+        assert simulation.schedule() == {"default/p": "n"}
+        simulation.advance(5)
+        assert "default/p goes to n" in simulation.why("default/p")
+
+
+@pytest.mark.parametrize("thing", ["text", None, [make_node("n")]], ids=["a text", "nothing", "a list"])
+def test_what_is_no_object_is_told(thing: Any) -> None:
+    """By its type, before anything is added."""
+    with Simulation() as simulation, pytest.raises(InvalidObjectError, match="not an object that scheduling knows"):
+        simulation.add(make_node("n"), thing)
+    assert simulation.nodes() == []
+
+
+def test_an_explanation_of_many_nodes_is_short() -> None:
+    """Reasons are summed up, and of the nodes that fit the best are shown."""
+    with Simulation() as simulation:
+        simulation.add(*(make_node(f"n{number}", cpu="4") for number in range(30)))
+        simulation.add(*(make_node(f"small-{number}", cpu="1") for number in range(40)), make_pod("p", cpu="2"))
+        lines = simulation.why("default/p").splitlines()
+        assert lines[0] == "default/p goes to one of n0, n1, n10, n11, n12 and 25 more"
+        assert lines[-2] == "  and 10 nodes more, none of them better"
+        assert lines[-1] == (
+            "  small-0, small-1, small-10, small-11, small-12 and 35 more: no, Insufficient cpu (NodeResourcesFit)"
+        )
+        assert len(lines) == 23

@@ -58,6 +58,39 @@ def test_validate_reports_every_problem(shell: Shell, tmp_path: Path) -> None:
     ]
 
 
+PLUGIN = """
+from kubesched.framework import ScorePlugin
+
+class Picky(ScorePlugin):
+    name = "Picky"
+    def __init__(self, args, handle):
+        self.label = args["label"]
+    def score(self, state, pod, node):
+        return 0
+"""
+
+
+@pytest.mark.parametrize(
+    ("enabled", "code", "says"),
+    [
+        pytest.param(
+            "validated_picky:Picky", 1, "error: initializing plugin Picky: TypeError", id="a plugin that cannot be made"
+        ),
+        pytest.param("validated_nosuch:Thing", 1, "error: plugin validated_nosuch:Thing: ", id="a missing module"),
+        pytest.param("Typo", 1, 'error: MultiPoint plugin "Typo" does not exist', id="a name that nobody has"),
+        pytest.param("NodeName", 0, "is valid", id="one of ours"),
+    ],
+)
+def test_validate_loads_plugins(shell: Shell, tmp_path: Path, enabled: str, code: int, says: str) -> None:
+    """What would keep the scheduler from starting is found before it is started."""
+    (tmp_path / "validated_picky.py").write_text(PLUGIN)
+    file = tmp_path / "config.yaml"
+    file.write_text(HEAD + f"profiles: [{{plugins: {{multiPoint: {{enabled: [{{name: '{enabled}'}}]}}}}}}]\n")
+    assert shell.run("validate", str(file)) == code
+    assert says in shell.err
+    assert len(shell.err.splitlines()) == 1
+
+
 def test_standard_input(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     """A dash reads standard input."""
     monkeypatch.setattr(sys, "stdin", io.StringIO(HEAD + "parallelism: 3\n"))

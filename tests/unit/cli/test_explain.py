@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
+
+from kubesched.cli.main import main
+from kubesched.cluster.apiserver.server import ApiServer
 
 MANIFESTS = """
 apiVersion: v1
@@ -55,3 +62,58 @@ def test_an_unknown_pod_is_one_clear_line(tmp_path: Path) -> None:
     manifests.write_text(MANIFESTS)
     ran = run("nosuch", "-f", str(manifests))
     assert (ran.returncode, ran.stderr) == (1, "error: Pod default/nosuch: there is no such pod\n")
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        pytest.param(None, "cannot read {file}: No such file or directory", id="no file"),
+        pytest.param(b"\xff\xfe", "cannot read {file}: not a text file", id="no text"),
+        pytest.param(b"a: [", "{file}: not valid YAML: while parsing a flow node", id="no YAML"),
+    ],
+)
+def test_manifests_that_cannot_be_read_are_one_clear_line(
+    tmp_path: Path, content: bytes | None, problem: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The line names the file."""
+    file = tmp_path / "cluster.yaml"
+    if content is not None:
+        file.write_bytes(content)
+    with pytest.raises(SystemExit, match="1"):
+        main(["explain", "web", "-f", str(file)])
+    said = capsys.readouterr().err.splitlines()
+    assert [line.startswith(f"error: {problem.format(file=file)}") for line in said] == [True]
+
+
+def test_a_folder_of_manifests(tmp_path: Path) -> None:
+    """All its files make the cluster."""
+    nodes, pods = MANIFESTS.split("---", 1)
+    (tmp_path / "nodes.yaml").write_text(nodes)
+    (tmp_path / "pods.yml").write_text(pods)
+    assert "a: evict default/low" in run("big", "-f", str(tmp_path)).stdout
+
+
+def test_the_matrix_says_whole_names_where_there_is_no_terminal(tmp_path: Path) -> None:
+    """And where there is no UTF-8 either."""
+    (tmp_path / "cluster.yaml").write_text(MANIFESTS.replace("1500m", "500m"))
+    command = [sys.executable, "-m", "kubesched", "explain", "big", "--matrix", "-f", str(tmp_path)]
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True, env=environment)
+    assert "NodeResourcesBalancedAllocation" in ran.stdout.splitlines()[-2]
+
+
+async def test_a_cluster_that_refuses_us_is_one_clear_line(tmp_path: Path) -> None:
+    """And the exit code is ours: threads of the HTTP library once aborted the process that was ending."""
+    server = ApiServer()
+    await server.start()
+    try:
+        kubeconfig = tmp_path / "kubeconfig"
+        server.token, token = "wrong", server.token
+        server.write_kubeconfig(kubeconfig)
+        server.token = token
+        ran = await asyncio.to_thread(run, "web", "--kubeconfig", str(kubeconfig))
+    finally:
+        await server.stop()
+    assert ran.returncode == 1
+    assert ran.stderr.startswith("error: the API server does not accept our credentials: ")
+    assert len(ran.stderr.splitlines()) == 1

@@ -30,12 +30,16 @@ PICTURE = Picture(
 )
 
 
+LONG = "a-deployment-with-a-long-name-5c7b9d8f6-x2v4q"
+
+
 class FixedEvents:
     def last(self, most: int, without: object = ()) -> list[EventLine]:
         at = datetime(2026, 1, 1, tzinfo=UTC)
         return [
             EventLine(number=1, at=at, kind="Pod", name="web-1", reason="Scheduled", note="to n1", is_warning=False),
             EventLine(number=2, at=None, kind="Pod", name="[x]", reason="Failed", note="no [room]", is_warning=True),
+            *[EventLine(number=3, at=at, kind="Pod", name=LONG, reason="Failed", note="no", is_warning=True)] * 100,
         ][:most]
 
 
@@ -50,17 +54,17 @@ class FixedObservatory:
 
     def node_lines(self, most: int) -> list[NodeLine]:
         line = NodeLine(name="n1", zone="zone-a", state="NotReady", cpu=0.5, memory=1.2, pods=3, pod_limit=110)
-        return [line][:most]
+        return [line] * min(most, self._nodes)
 
     def filling(self) -> list[int]:
         return [900, 100, *[0] * 8]
 
 
-def drawn(nodes: int, headline: Headline) -> str:
+def drawn(nodes: int, headline: Headline, *, width: int = 150, height: int = 40) -> str:
     observatory = cast(Observatory, FixedObservatory(nodes))
     up = Up(address="https://127.0.0.1:8001", kubeconfig=Path("k"), observatory=observatory, clock=VirtualClock())
-    console = Console(width=150, file=io.StringIO())
-    console.print(screen(up, headline, 40))
+    console = Console(width=width, height=height, file=io.StringIO())
+    console.print(screen(up, headline, console))
     return cast(io.StringIO, console.file).getvalue()
 
 
@@ -96,3 +100,18 @@ def test_many_nodes_are_shown_as_a_distribution() -> None:
 def test_the_line_for_logs_says_the_same() -> None:
     """One line with everything that is not zero."""
     assert summary(PICTURE) == ("nodes 1/2 ready · pods 40 running, 2 starting, 3 waiting, 1 unschedulable, 1 ending")
+
+
+@pytest.mark.parametrize("nodes", [1, 5, 20, 1000])
+@pytest.mark.parametrize(("width", "height"), [(80, 24), (107, 40), (200, 50)])
+def test_the_view_fills_the_terminal(nodes: int, width: int, height: int) -> None:
+    """Nothing is cut off and no line is left empty, however long a demo's explanation is."""
+    lines = drawn(nodes, Headline(demo="web", explanation="a shop " * 30), width=width, height=height).splitlines()
+    assert len(lines) == height
+    assert lines[-1].startswith("try: kubectl get pods")
+    assert max(map(len, lines)) <= width
+
+
+def test_a_long_name_keeps_its_end() -> None:
+    """Pods of a set differ there."""
+    assert "pod/a-deployment-wi…-x2v4q" in drawn(1, Headline(), width=80)

@@ -58,6 +58,17 @@ async def test_every_bad_object_is_named(rig: Any) -> None:
     assert "good" in rig.names("configmaps")
 
 
+async def test_objects_of_another_cluster(rig: Any) -> None:
+    """What its server had set (`kubectl get nodes -o yaml`) is set anew."""
+    metadata = {"name": "theirs", "uid": "1", "resourceVersion": "7", "creationTimestamp": "2020-01-01T00:00:00Z"}
+    capacity = {"capacity": {"cpu": "64", "memory": "8Gi", "pods": "20"}}
+    create_all(rig.api, [("f", {"apiVersion": "v1", "kind": "Node", "metadata": metadata, "status": capacity})])
+    (node,) = [node for node in rig.items("nodes") if node["metadata"]["name"] == "theirs"]
+    assert node["status"]["capacity"]["cpu"] == "64"
+    assert node["metadata"]["uid"] != "1"
+    assert node["metadata"]["creationTimestamp"] > "2020"
+
+
 @pytest.mark.parametrize("path", DEMOS, ids=lambda path: path.stem)
 def test_a_demo_explains_itself(path: Path) -> None:
     """Its comment in front is what `kubesched up` shows."""

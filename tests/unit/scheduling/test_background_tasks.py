@@ -51,15 +51,17 @@ async def test_a_time_limit_of_one_work_is_not_another_s() -> None:
     """A limit cancels the task that it is set in: it must hold nothing but that work."""
     tasks = BackgroundTasks()
     ended: list[str] = []
+    over = asyncio.Event()
 
     async def limited() -> None:
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.001):
                 await asyncio.sleep(60)
         ended.append("limited")
+        over.set()
 
     async def patient() -> None:
-        await asyncio.sleep(0.01)
+        await over.wait()
         ended.append("patient")
 
     for work in (patient(), limited(), patient()):

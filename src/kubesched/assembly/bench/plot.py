@@ -6,8 +6,11 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final
 from xml.sax.saxutils import escape
+
+import msgspec
 
 from kubesched.errors import ConfigurationError
 
@@ -23,6 +26,25 @@ COLOURS: Final = ("#326ce5", "#d1495b", "#2e8b57", "#b8860b")
 
 _SIZE: Final = re.compile(r"^(?P<case>[^/]+)/(?P<nodes>\d+)Nodes_(?P<pods>\d+)Pods/")
 _KINDS: Final = re.compile(r"^Kinds(\d+)$")
+
+
+class _Item(msgspec.Struct):
+    data: dict[str, float]
+    labels: dict[str, str]
+
+
+class _Results(msgspec.Struct, rename="camel"):
+    data_items: list[_Item]
+
+
+def read_results(file: Path) -> dict[str, Any]:
+    """What `bench --json` wrote; ConfigurationError if the file holds something else."""
+    try:
+        document: dict[str, Any] = msgspec.json.decode(file.read_bytes())
+        msgspec.convert(document, _Results)
+    except msgspec.DecodeError as error:
+        raise ConfigurationError([f"{file}: not a file of results: {error}"]) from error
+    return document
 
 
 def growth_plots(documents: Sequence[Mapping[str, Any]]) -> dict[str, str]:
@@ -59,7 +81,7 @@ def _costs(documents: Sequence[Mapping[str, Any]]) -> list[tuple[re.Match[str], 
     """CPU microseconds per pod of every result with a size in its name."""
     found = []
     for document in documents:
-        for item in document.get("dataItems", ()):
+        for item in document["dataItems"]:
             size = _SIZE.match(item["labels"].get("Name", ""))
             if size and item["labels"].get("Metric") == "Seconds" and item["data"].get("Pods"):
                 found.append((size, item["data"]["CPU"] / item["data"]["Pods"] * 1e6))

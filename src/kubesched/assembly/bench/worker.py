@@ -26,6 +26,7 @@ from kubesched.errors import KubeschedError
 CORE: Final = "core"
 EMBEDDED: Final = "embedded"
 CLUSTER: Final = "cluster"
+INTERRUPTED: Final = 130  # as a shell reports a process that SIGINT ended
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,8 +75,11 @@ def _work(workload: Workload, options: RunOptions, connection: Connection) -> No
     def progress(done: int, what: str) -> None:
         connection.send((done, what))
 
-    with asyncio.Runner(loop_factory=loop_factory()) as runner:  # as `kubesched run` does
-        result = runner.run(run_here(workload, options, progress))
+    try:
+        with asyncio.Runner(loop_factory=loop_factory()) as runner:  # as `kubesched run` does
+            result = runner.run(run_here(workload, options, progress))
+    except KeyboardInterrupt:  # of the whole terminal: the process that started us ends, too
+        os._exit(INTERRUPTED)
     connection.send(replace(result, scheduler=options.scheduler_name))
     connection.close()
     os._exit(0)  # the HTTP library's threads may still run, which the interpreter's own way out does not survive

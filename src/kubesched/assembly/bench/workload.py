@@ -13,6 +13,7 @@ import yaml
 
 from kubesched.assembly.bench.opcodes import Operation
 from kubesched.assembly.bench.templates import YAML_LOADER
+from kubesched.config.load import read_text
 from kubesched.errors import ConfigurationError
 
 CONFIG_NAME: Final = "performance-config.yaml"
@@ -76,14 +77,12 @@ def load_workloads(paths: Sequence[Path], *, pattern: str = "", labels: Sequence
 def _files(path: Path) -> list[Path]:
     if path.is_dir():
         return sorted(path.rglob(CONFIG_NAME))
-    if not path.exists():
-        raise ConfigurationError([f"{path}: no such file"])
     return [path]
 
 
 def _read(file: Path) -> Iterator[Workload]:
     try:
-        data = yaml.load(file.read_text(), Loader=YAML_LOADER)  # noqa: S506 - the C form of the safe loader
+        data = yaml.load(read_text(file), Loader=YAML_LOADER)  # noqa: S506 - the C form of the safe loader
         cases = msgspec.convert(data or [], list[_Case])
     except (yaml.YAMLError, msgspec.ValidationError) as error:
         raise ConfigurationError([f"{file}: {error}"]) from error

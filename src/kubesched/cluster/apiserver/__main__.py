@@ -45,10 +45,10 @@ async def _serve(arguments: argparse.Namespace) -> None:
             history=arguments.history,
         )
         await server.start()
+        if arguments.kubeconfig is not None:
+            server.write_kubeconfig(arguments.kubeconfig)
     except (ConfigurationError, OSError, sqlite3.Error) as error:
         sys.exit(f"the API server cannot start: {error}")
-    if arguments.kubeconfig is not None:
-        server.write_kubeconfig(arguments.kubeconfig)
     print(server.address, flush=True)
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()

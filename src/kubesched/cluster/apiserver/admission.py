@@ -1,4 +1,4 @@
-"""What other objects have to say about a new one: its namespace, priority class, limit ranges, storage class.
+"""What other objects have to say about a new one: its namespace, priority class, limit ranges, storage class, quotas.
 
 A real server also mounts service account tokens, protects volumes in use by finalizers and taints new nodes as not
 ready. It is left out here because the controllers that would undo it are: a claim could never be deleted, and a node
@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from kubesched.cluster.apiserver import status
 from kubesched.cluster.apiserver.catalog import Catalog
+from kubesched.cluster.apiserver.quotas import Quotas
 from kubesched.cluster.apiserver.resource import Resource
 from kubesched.cluster.apiserver.storage import Bucket, Entry, Store
 from kubesched.cluster.apiserver.tables.volumes import CLASS_ANNOTATION, DEFAULT_CLASS
@@ -35,6 +36,7 @@ class Admission:
         self._limit_ranges = _bucket(store, catalog, "limitranges")
         self._priority_classes = _bucket(store, catalog, "priorityclasses.scheduling.k8s.io")
         self._storage_classes = _bucket(store, catalog, "storageclasses.storage.k8s.io")
+        self.quotas = Quotas(store, catalog)
 
     def admit(self, resource: Resource, value: Json) -> None:
         metadata = value["metadata"]

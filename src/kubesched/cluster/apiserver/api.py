@@ -43,6 +43,7 @@ class Api:
         for resource in catalog:  # every history begins here: a version that any list gave can be watched from
             store.bucket(resource.bucket_name, resource.read_fields)
         admission = Admission(store, catalog)
+        self.quotas = admission.quotas
         self.reader = Reader(store)
         self.writer = Writer(store, admission, clock, rng)
         self.deleter = Deleter(store, self.writer, clock)

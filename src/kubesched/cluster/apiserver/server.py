@@ -28,7 +28,9 @@ from kubesched.cluster.apiserver.storage import SqliteJournal, Store
 from kubesched.cluster.apiserver.storage.directory import DataDirectory, write_private
 from kubesched.cluster.apiserver.storage.store import DEFAULT_HISTORY
 from kubesched.cluster.apiserver.verbs.expiry import EventExpiry
+from kubesched.errors import ConfigurationError
 
+USER: Final = "kubesched-admin"
 STALLS_AT_MOST: Final = 60.0  # seconds without a byte, of a connection that has to send more
 IDLE_AT_MOST: Final = 180  # seconds between two requests of a connection
 STOP_WITHIN: Final = 3
@@ -155,7 +157,13 @@ class ApiServer:
         return self._certificate.certificate if self._certificate is not None else b""
 
     def write_kubeconfig(self, path: Path) -> None:
-        """A kubeconfig file that only its owner can read."""
+        """A kubeconfig file that only its owner can read.
+
+        One that we wrote is replaced; ConfigurationError for any other file: it may be the only way to a cluster.
+        """
+        found = path.read_bytes() if path.exists() else b""
+        if found.strip() and USER.encode() not in found:
+            raise ConfigurationError(["there is a kubeconfig of another cluster"])
         path.parent.mkdir(parents=True, exist_ok=True)
         write_private(path, yaml.safe_dump(self._kubeconfig(), sort_keys=False).encode())
 
@@ -168,8 +176,8 @@ class ApiServer:
             "apiVersion": "v1",
             "kind": "Config",
             "clusters": [{"name": "kubesched", "cluster": cluster}],
-            "users": [{"name": "kubesched-admin", "user": user}],
-            "contexts": [{"name": "kubesched", "context": {"cluster": "kubesched", "user": "kubesched-admin"}}],
+            "users": [{"name": USER, "user": user}],
+            "contexts": [{"name": "kubesched", "context": {"cluster": "kubesched", "user": USER}}],
             "current-context": "kubesched",
         }
 

@@ -12,6 +12,7 @@ from kubesched.cluster.controllers import (
     namespaces,
     node_lifecycle,
     pod_cleanup,
+    quota,
     replica_set,
     stateful_set,
     taint_eviction,
@@ -39,4 +40,5 @@ def make_controllers(world: World) -> dict[str, Controller]:
         taint_eviction.NAME: taint_eviction.TaintEvictionController(world),
         pod_cleanup.NAME: pod_cleanup.PodCleanupController(world),
         disruption.NAME: disruption.DisruptionController(world),
+        quota.NAME: quota.QuotaController(world),
     }

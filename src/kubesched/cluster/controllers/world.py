@@ -50,6 +50,7 @@ class World:
         self.jobs = Observed(api, "jobs.batch", WorkloadView)
         self.revisions = Observed(api, "controllerrevisions.apps", RevisionView)
         self.budgets = Observed(api, "poddisruptionbudgets.policy", WorkloadView)
+        self.quotas = Observed(api, "resourcequotas", WorkloadView)
         self.claims = Observed(api, "persistentvolumeclaims", WorkloadView)
         self.volumes = Observed(api, "persistentvolumes", WorkloadView)
         self.storage_classes = Observed(api, "storageclasses.storage.k8s.io", StorageClassView)

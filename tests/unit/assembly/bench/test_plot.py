@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 
-from kubesched.assembly.bench.plot import chart, growth_plots
+from kubesched.assembly.bench.plot import chart, growth_plots, read_results
 from kubesched.assembly.bench.results import Collected, Result, data_items
 from kubesched.errors import ConfigurationError
 
@@ -56,3 +57,12 @@ def test_a_chart_is_well_formed_and_in_its_frame() -> None:
     assert all(0 < x < 640 and 0 < y < 360 for x, y in circles)
     assert circles[0][0] < circles[1][0]
     assert circles[0][1] > circles[1][1]
+
+
+@pytest.mark.parametrize("content", ["{", "[]", "{}", '{"dataItems": [{}]}'])
+def test_a_file_of_something_else(content: str, tmp_path: Path) -> None:
+    """It is named."""
+    file = tmp_path / "other.json"
+    file.write_text(content)
+    with pytest.raises(ConfigurationError, match=r"other\.json: not a file of results"):
+        read_results(file)

@@ -113,7 +113,7 @@ def test_an_unknown_field_of_a_case_is_an_error(tmp_path: Path) -> None:
 
 def test_bad_places_are_told(tmp_path: Path) -> None:
     """A file that is not there, and an expression that is none."""
-    with pytest.raises(ConfigurationError, match="no such file"):
+    with pytest.raises(ConfigurationError, match="No such file"):
         load_workloads([tmp_path / "nowhere.yaml"])
     with pytest.raises(ConfigurationError, match="not a regular expression"):
         load_workloads([], pattern="(")

@@ -56,6 +56,25 @@ async def test_tls_and_token(tmp_path: Path) -> None:
     await server.stop()
 
 
+async def test_a_kubeconfig_of_another_cluster_is_left_alone(tmp_path: Path) -> None:
+    """It may be the only way to that cluster; our own is replaced, and closed to others."""
+    server = ApiServer(insecure_http=True)
+    await server.start()
+    try:
+        config = tmp_path / "config"
+        config.write_text("users: [{name: production}]")
+        with pytest.raises(ConfigurationError, match="another cluster"):
+            server.write_kubeconfig(config)
+        assert config.read_text() == "users: [{name: production}]"
+        config.write_text("users: [{name: kubesched-admin}]")
+        config.chmod(0o644)
+        server.write_kubeconfig(config)
+        assert yaml.safe_load(config.read_text())["clusters"][0]["cluster"]["server"] == server.address
+        assert stat.S_IMODE(config.stat().st_mode) == 0o600
+    finally:
+        await server.stop()
+
+
 async def test_plain_http_needs_no_token() -> None:
     """For curl on loopback."""
     server = ApiServer(insecure_http=True)

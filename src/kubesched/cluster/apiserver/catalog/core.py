@@ -18,6 +18,7 @@ from kubesched.cluster.apiserver.tables import workloads as workload_tables
 from kubesched.cluster.apiserver.tables.layout import NAME_AND_CREATION
 from kubesched.cluster.apiserver.validation import cluster as cluster_rules
 from kubesched.cluster.apiserver.validation import pods as pod_rules
+from kubesched.cluster.apiserver.validation import quotas as quota_rules
 from kubesched.cluster.apiserver.validation import volumes as volume_rules
 from kubesched.cluster.apiserver.validation import workloads as workload_rules
 from kubesched.cluster.apiserver.validation.names import dns_label_problems, path_segment_problems
@@ -207,7 +208,11 @@ CORE: Final = (
         short_names=("quota",),
         subresources=(status_of("ResourceQuota"),),
         table=cluster_tables.QUOTAS,
-        rules=Rules(returns_deleted=True),
+        rules=Rules(
+            returns_deleted=True,
+            validate=quota_rules.quota_problems,
+            validate_update=quota_rules.quota_update_problems,
+        ),
     ),
     Resource(
         group="",

@@ -15,6 +15,9 @@ from kubesched.errors import InvalidObjectError
 
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 LIMIT: Final = 3 * 1024 * 1024  # upstream's, of a resource request
+DEEPEST: Final = 500
+"""Levels of a body. Upstream takes 10,000; whatever looks at an object here does so by recursion."""
+_TOO_DEEP: Final = "couldn't get version/kind; json parse error: exceeded max depth"
 PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
 _MEDIA: Final = frozenset(
     {
@@ -61,8 +64,9 @@ def decode_body(body: bytes, content_type: str, *, strict: bool = False) -> Any:
         raise status.unsupported_media(
             f"the body of the request was in an unknown format - accepted media types include: {known}"
         )
+    is_yaml = media in ("application/yaml", "application/apply-patch+yaml")
     try:
-        if media in ("application/yaml", "application/apply-patch+yaml"):
+        if is_yaml:
             value = yaml.load(body, Loader=yaml.CSafeLoader)
         elif strict:
             value = json.loads(body, object_pairs_hook=_unique)
@@ -73,8 +77,26 @@ def decode_body(body: bytes, content_type: str, *, strict: bool = False) -> Any:
     except (msgspec.DecodeError, ValueError, yaml.YAMLError, UnicodeDecodeError) as error:
         raise status.bad_request(f"couldn't get version/kind; json parse error: {error}") from None
     except RecursionError:
-        raise status.bad_request("couldn't get version/kind; json parse error: exceeded max depth") from None
+        raise status.bad_request(_TOO_DEEP) from None
+    may_be_deep = is_yaml or body.count(b"{") + body.count(b"[") > DEEPEST
+    if may_be_deep and _is_too_deep(value):
+        raise status.bad_request(_TOO_DEEP)
     return value
+
+
+def _is_too_deep(value: Any) -> bool:
+    level = [value]
+    for _ in range(DEEPEST):
+        if not level:
+            return False
+        children = (
+            child
+            for item in level
+            if isinstance(item, dict | list)
+            for child in (item.values() if isinstance(item, dict) else item)
+        )
+        level = list({id(child): child for child in children}.values())  # YAML can name a part many times
+    return True
 
 
 def _decode_protobuf(body: bytes) -> Any:

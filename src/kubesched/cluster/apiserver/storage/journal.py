@@ -48,7 +48,9 @@ class Journal(Protocol):
 class SqliteJournal:
     def __init__(self, directory: Path) -> None:
         directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self._database = sqlite3.connect(directory / "objects.sqlite3", check_same_thread=False, isolation_level=None)
+        file = directory / "objects.sqlite3"
+        file.touch(mode=0o600)  # Secrets are in it, and the folder may have been there before; -wal and -shm follow
+        self._database = sqlite3.connect(file, check_same_thread=False, isolation_level=None)
         self._database.execute("PRAGMA journal_mode=WAL")
         self._database.execute("PRAGMA synchronous=FULL")
         self._database.executescript(SCHEMA)
@@ -83,5 +85,6 @@ class SqliteJournal:
             database.execute("INSERT OR REPLACE INTO latest (only, version) VALUES (1, ?)", (rows[-1].version,))
             database.execute("COMMIT")
         except BaseException:
-            database.execute("ROLLBACK")
+            if database.in_transaction:  # SQLite itself rolls back where the disk is full
+                database.execute("ROLLBACK")
             raise

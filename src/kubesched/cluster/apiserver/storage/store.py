@@ -166,15 +166,15 @@ class Store:
             self._failure = error  # memory is ahead of the disk from here on: nothing may be acknowledged any more
         except sqlite3.Error as error:
             self._failure = OSError(f"cannot write to the data directory: {error}")
-        self._flush = None
         if self._failure is not None:
+            self._flush = None
             return
         self._settled_version = batch[-1][1].version
         for bucket, change in batch:
             bucket.unsettled.popleft()
             bucket.history.append(change)
-        if self._unsettled:
-            self._flush = asyncio.get_running_loop().create_task(self._flush_one(journal))
+        # Only now: a listener of the history may write, and that write is part of the next batch, not of another one.
+        self._flush = asyncio.get_running_loop().create_task(self._flush_one(journal)) if self._unsettled else None
 
 
 def _entry(raw: bytes, value: Json, version: int, bucket: Bucket) -> Entry:

@@ -7,12 +7,10 @@ from typing import Final
 
 LABEL_1123: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 SUBDOMAIN: Final = rf"{LABEL_1123}(\.{LABEL_1123})*"
-LABEL_1035: Final = "[a-z]([-a-z0-9]*[a-z0-9])?"
 CONFIG_KEY: Final = "[-._a-zA-Z0-9]+"
 
 _LABEL_1123 = re.compile(LABEL_1123)
 _SUBDOMAIN = re.compile(SUBDOMAIN)
-_LABEL_1035 = re.compile(LABEL_1035)
 _CONFIG_KEY = re.compile(CONFIG_KEY)
 
 
@@ -38,17 +36,6 @@ def dns_subdomain_problems(value: str) -> list[str]:
             "and must start and end with an alphanumeric character"
         )
         problems.append(_regex(rule, SUBDOMAIN, "example.com"))
-    return problems
-
-
-def dns_1035_problems(value: str) -> list[str]:
-    problems = _length(value, 63)
-    if not _LABEL_1035.fullmatch(value):
-        rule = (
-            "a DNS-1035 label must consist of lower case alphanumeric characters or '-', "
-            "start with an alphabetic character, and end with an alphanumeric character"
-        )
-        problems.append(_regex(rule, LABEL_1035, "my-name", "abc-123"))
     return problems
 
 

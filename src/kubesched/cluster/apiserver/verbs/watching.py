@@ -84,10 +84,6 @@ class Watch:
         """The position up to which `read` would read now."""
         return self._history.end
 
-    @property
-    def watchers(self) -> int:
-        return self._history.listeners
-
     async def changes(self) -> AsyncIterator[Seen]:
         """For watchers in this process: each change as it happens."""
         woken = asyncio.Event()

@@ -81,6 +81,7 @@ class Writer:
             problems += rules.validate(value)
         if problems:
             raise status.invalid(resource, metadata.get("name", ""), problems)
+        self._admission.quotas.admit(resource, value)
         if bucket.get(metadata.get("namespace", ""), metadata["name"]) is not None:
             raise status.already_exists(resource, metadata["name"])
         if options.dry_run:

@@ -49,9 +49,11 @@ class Client:
 
 
 async def settle() -> None:
-    for _ in range(20):
-        await asyncio.sleep(0)
-    await asyncio.sleep(0.01)
+    """Let the watchers read all that there is. On a busy machine, the pause may end in the turn in which they wake."""
+    for pause in (0.0, 0.01, 0.0):
+        await asyncio.sleep(pause)
+        for _ in range(20):
+            await asyncio.sleep(0)
 
 
 def create(api: Api, name: str) -> None:

@@ -137,6 +137,25 @@ async def test_writes_during_a_commit_share_the_next_one() -> None:
     assert [change.type for change in bucket.history.read(0)].count(ChangeType.DELETED) == 1
 
 
+async def test_a_listener_may_write() -> None:
+    """What somebody writes when told of a change is committed once, in the next batch."""
+    journal = SlowJournal()
+    journal.gate.set()
+    store = Store(journal=journal)
+    bucket, answers = bucket_of(store), store.bucket("answers", read_fields)
+
+    def answer() -> None:
+        store.write(answers, thing(f"answer-{bucket.history.end}"))
+
+    bucket.history.listen(answer)
+    for name in ("x", "y"):
+        store.write(bucket, thing(name))
+    while answers.history.end < 2:
+        await store.settled()
+    assert [[row.name for row in rows] for rows in journal.commits] == [["x", "y"], ["answer-1", "answer-2"]]
+    assert store.published == store.version
+
+
 async def test_a_failing_disk_acknowledges_nothing_more() -> None:
     """Memory is ahead of the disk: every later wait fails too."""
     journal = SlowJournal()

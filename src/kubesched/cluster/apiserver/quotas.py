@@ -1,0 +1,90 @@
+"""Resource quotas: what a namespace uses of them, and whether one more object fits.
+
+What is used is summed up from the stored objects whenever it is asked for, so it is never out of date. Each version of
+an object is looked at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kubesched.cluster.apiserver import status
+from kubesched.cluster.apiserver.catalog import Catalog
+from kubesched.cluster.apiserver.quota_usage import Usage, is_in_scope, may_use, missing_amounts, usage_of
+from kubesched.cluster.apiserver.resource import Resource
+from kubesched.cluster.apiserver.storage import Entry, Store
+from kubesched.objects.quantity import Quantity
+
+Json = dict[str, Any]
+
+
+class Quotas:
+    def __init__(self, store: Store, catalog: Catalog) -> None:
+        self._store = store
+        self._catalog = catalog
+        self._resource = catalog.named("resourcequotas")
+        self._looked_at: dict[tuple[str, str, str], dict[str, tuple[int, Usage]]] = {}
+        """By quota and kind: what each object uses, with the version that was looked at."""
+
+    def admit(self, resource: Resource, value: Json) -> None:
+        """Refuse a new object for which a quota of its namespace has no room.
+
+        As upstream, a quota holds from the moment when its status repeats its limits.
+        """
+        if not resource.namespaced:
+            return
+        metadata = value["metadata"]
+        for entry in self._entries(self._resource, metadata.get("namespace", "")):
+            quota = entry.decode()
+            if not is_in_scope(quota, resource, value):
+                continue
+            hard = _amounts((quota.get("status") or {}).get("hard"))
+            if resource.qualified == "pods" and (missing := missing_amounts(value, hard)):
+                raise status.forbidden(resource, metadata.get("name", ""), f"failed quota: {entry.name}: {missing}")
+            added = {name: amount for name, amount in usage_of(resource, value).items() if name in hard}
+            used = self._sum(quota, resource, added) if added else {}
+            exceeded = sorted(name for name, amount in added.items() if used[name] + amount > hard[name])
+            if exceeded:
+                message = (
+                    f"exceeded quota: {entry.name}, requested: {_listed(added, exceeded)}, "
+                    f"used: {_listed(used, exceeded)}, limited: {_listed(hard, exceeded)}"
+                )
+                raise status.forbidden(resource, metadata.get("name", ""), message)
+
+    def used(self, quota: Json) -> dict[str, str]:
+        """What the status of a quota says: an amount for each of its limits."""
+        total: Usage = dict.fromkeys(_amounts((quota.get("spec") or {}).get("hard")), Quantity.ZERO)
+        for resource in self._catalog:
+            if resource.namespaced and may_use(resource, total):
+                for name, amount in self._sum(quota, resource, total).items():
+                    total[name] += amount
+        return {name: str(amount) for name, amount in total.items()}
+
+    def _sum(self, quota: Json, resource: Resource, names: Mapping[str, Quantity]) -> Usage:
+        """What all objects of one kind use of the quota, for each of the names."""
+        total = dict.fromkeys(names, Quantity.ZERO)
+        namespace = quota["metadata"]["namespace"]
+        key = (namespace, quota["metadata"]["name"], resource.qualified)
+        known, seen = self._looked_at.get(key, {}), {}
+        for entry in self._entries(resource, namespace):
+            version, usage = known.get(entry.name, (0, {}))
+            if version != entry.version:
+                value = entry.decode()
+                usage = usage_of(resource, value) if is_in_scope(quota, resource, value) else {}
+            seen[entry.name] = (entry.version, usage)
+            for name in total.keys() & usage.keys():
+                total[name] += usage[name]
+        self._looked_at[key] = seen
+        return total
+
+    def _entries(self, resource: Resource, namespace: str) -> list[Entry]:
+        return self._store.bucket(resource.bucket_name, resource.read_fields).in_order(namespace)
+
+
+def _amounts(limits: Mapping[str, Any] | None) -> Usage:
+    return {name: Quantity.parse(amount) for name, amount in (limits or {}).items()}
+
+
+def _listed(amounts: Mapping[str, Quantity], names: list[str]) -> str:
+    return ",".join(f"{name}={amounts[name]}" for name in names)
