@@ -44,6 +44,19 @@ class Issued:
         return str(certificate), str(key)
 
 
+SIGNS_CERTIFICATES = x509.KeyUsage(
+    digital_signature=True,
+    content_commitment=False,
+    key_encipherment=False,
+    data_encipherment=False,
+    key_agreement=False,
+    key_cert_sign=True,
+    crl_sign=False,
+    encipher_only=False,
+    decipher_only=False,
+)
+
+
 class Authority:
     """A certificate authority for tests."""
 
@@ -81,7 +94,13 @@ class Authority:
             .not_valid_before(now - timedelta(days=1))
             .not_valid_after(end)
             .add_extension(x509.BasicConstraints(ca=ca, path_length=None), critical=True)
+            .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
         )
+        if signing:
+            key_of_issuer = x509.AuthorityKeyIdentifier.from_issuer_public_key(signing.key.public_key())
+            builder = builder.add_extension(key_of_issuer, critical=False)
+        if ca:
+            builder = builder.add_extension(SIGNS_CERTIFICATES, critical=True)
         if dns:
             alternatives: list[x509.GeneralName] = [x509.DNSName(name) for name in dns]
             alternatives.append(x509.IPAddress(ipaddress.ip_address("127.0.0.1")))

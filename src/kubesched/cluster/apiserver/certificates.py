@@ -14,6 +14,16 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 LIFETIME: Final = timedelta(days=3650)  # a data directory keeps its certificate
 
 
+_NOTHING: Final = dict.fromkeys(
+    (
+        *("digital_signature", "content_commitment", "key_encipherment", "data_encipherment", "key_agreement"),
+        *("key_cert_sign", "crl_sign", "encipher_only", "decipher_only"),
+    ),
+    False,
+)
+_SIGNS_CERTIFICATES: Final = x509.KeyUsage(**{**_NOTHING, "key_cert_sign": True})
+
+
 class Certificate(NamedTuple):
     """PEM: the serving certificate followed by its authority, and the serving key."""
 
@@ -27,15 +37,20 @@ def make_certificate(hosts: list[str], now: datetime) -> Certificate:
     Not one certificate that is its own authority: rustls and others refuse an authority as a server's certificate.
     """
     authority_key, key = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
-    authority = _builder("kubesched-ca", "kubesched-ca", authority_key, now).add_extension(
-        x509.BasicConstraints(ca=True, path_length=0), critical=True
+    authority = (
+        _builder("kubesched-ca", "kubesched-ca", authority_key, now)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(_SIGNS_CERTIFICATES, critical=True)
     )
+    # Python 3.13 and others verify strictly: they want to see which key signed (RFC 5280, 4.2.1.1).
+    signer = x509.AuthorityKeyIdentifier.from_issuer_public_key(authority_key.public_key())
     alternatives = x509.SubjectAlternativeName([_general_name(host) for host in hosts])
     serving = (
         _builder("kubesched", "kubesched-ca", key, now)
         .add_extension(alternatives, critical=False)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
+        .add_extension(signer, critical=False)
     )
     chain = [builder.sign(authority_key, hashes.SHA256()) for builder in (serving, authority)]
     return Certificate(
@@ -53,6 +68,7 @@ def _builder(subject: str, issuer: str, key: ec.EllipticCurvePrivateKey, now: da
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - timedelta(hours=1))
         .not_valid_after(now + LIFETIME)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
     )
 
 
