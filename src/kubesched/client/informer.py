@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any, Final, Generic, Protocol, TypeVar, cast
 
@@ -34,28 +34,6 @@ class Handler(Protocol[T_contra]):
         ...
 
 
-class Index(Generic[T]):
-    """Objects by some property of theirs, kept up to date with the store."""
-
-    def __init__(self, values_of: Callable[[T], Iterable[str]]) -> None:
-        self._values_of = values_of
-        self._objects: dict[str, dict[str, T]] = {}
-
-    def __getitem__(self, value: str) -> list[T]:
-        return list(self._objects.get(value, {}).values())
-
-    def _put(self, key: str, old: T | None, new: T | None) -> None:
-        if old is not None:
-            for value in self._values_of(old):
-                entry = self._objects.get(value, {})
-                entry.pop(key, None)
-                if not entry:
-                    self._objects.pop(value, None)
-        if new is not None:
-            for value in self._values_of(new):
-                self._objects.setdefault(value, {})[key] = new
-
-
 class Informer(Generic[T]):
     """The store of one kind by `namespace/name`. Reading it never waits; before `has_synced` it is incomplete."""
 
@@ -64,7 +42,6 @@ class Informer(Generic[T]):
         self._first_list_in_pages = first_list_in_pages
         self._objects: dict[str, T] = {}
         self._handlers: list[Handler[T]] = []
-        self._indexes: list[Index[T]] = []
         self._synced = asyncio.Event()
         self._reflector: Reflector[T] | None = None
 
@@ -94,14 +71,6 @@ class Informer(Generic[T]):
         self._handlers.append(handler)
         for value in list(self._objects.values()):
             _guard(handler.on_add, value, True)
-
-    def add_index(self, values_of: Callable[[T], Iterable[str]]) -> Index[T]:
-        """An index by the values that `values_of` gives for an object."""
-        index = Index(values_of)
-        for key, value in self._objects.items():
-            index._put(key, None, value)
-        self._indexes.append(index)
-        return index
 
     async def run(self, rest: RestClient, clock: Clock, rng: random.Random, **selection: str) -> None:
         """Follow the server until cancelled. Selection: `namespace`, `field_selector`, `label_selector`."""
@@ -144,8 +113,6 @@ class Informer(Generic[T]):
         if old is not None and version and old.metadata.resource_version == version:
             return  # nothing new: a relist repeats what we have
         self._objects[key] = value
-        for index in self._indexes:
-            index._put(key, old, value)
         for handler in self._handlers:
             if old is None:
                 _guard(handler.on_add, value, is_initial)
@@ -153,9 +120,7 @@ class Informer(Generic[T]):
                 _guard(handler.on_update, old, value)
 
     def _delete(self, key: str, last_known: T, *, maybe_stale: bool) -> None:
-        old = self._objects.pop(key)
-        for index in self._indexes:
-            index._put(key, old, None)
+        del self._objects[key]
         for handler in self._handlers:
             _guard(handler.on_delete, last_known, maybe_stale)
 
@@ -192,11 +157,6 @@ class InformerFactory:
         """Return when all first lists are in."""
         for informer in self._informers.values():
             await informer.wait_for_sync()
-
-    @property
-    def unsynced(self) -> list[str]:
-        """The kinds that are still missing, for a progress line."""
-        return [struct.__name__ for struct, informer in self._informers.items() if not informer.has_synced]
 
     async def stop(self) -> None:
         tasks, self._tasks = list(self._tasks.values()), {}

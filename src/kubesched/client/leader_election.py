@@ -96,11 +96,6 @@ class LeaderElector:
         self._reported_leader = ""
 
     @property
-    def leader(self) -> str:
-        """The leader seen last; empty before the first look and after a release."""
-        return self._observed.holder
-
-    @property
     def is_leader(self) -> bool:
         return self._observed.holder == self._lock.identity
 
