@@ -67,6 +67,7 @@ def up(
     headline = Headline(demo=demo, explanation=_explanation(demo) if demo else "")
     live = sys.stdout.isatty() and not quiet
     show = show_live if live else show_lines
+    typer.echo("Starting the cluster ...", err=True)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(run_up(settings, lambda running: show(running, headline)))
 
