@@ -14,7 +14,7 @@ from kubesched.engine.lineup import ask_filter
 from kubesched.engine.pre_filtering import PreFiltered
 from kubesched.engine.row_statuses import PluginVerdict, RowStatuses
 from kubesched.engine.tracker import RowArray
-from kubesched.framework import CycleState, Diagnosis, Status, Verdict
+from kubesched.framework import CycleState, Diagnosis, FilterPlugin, Status, Verdict
 from kubesched.objects import Node
 
 
@@ -28,9 +28,8 @@ class Fit:
         self.state = state
         self.pre_filtered = pre_filtered
         self.kept = kept
-        self.filters = kept.filters
         self._cluster = cluster
-        self._alive: Booleans | None = None  # None: just `filters.fits`
+        self._alive: Booleans | None = None  # None: just `kept.fits`
         self._considered: Booleans | None = None  # None: every node
         self._overrides: dict[int, Status] = {}
         self._foremost: list[PluginVerdict] = []  # their reasons go before those of the filters
@@ -40,7 +39,7 @@ class Fit:
 
     @property
     def is_whole(self) -> bool:
-        """Nothing but kept filters had a say: the feasible rows are those of `filters.fits`."""
+        """Nothing but kept filters had a say: the feasible rows are those of `kept.fits`."""
         return self._alive is None
 
     @property
@@ -48,7 +47,7 @@ class Fit:
         """How many nodes take the pod."""
         if not self.pre_filtered.status.is_success:
             return 0
-        return self.filters.feasible if self._alive is None else int(np.count_nonzero(self._alive))
+        return self.kept.feasible if self._alive is None else int(np.count_nonzero(self._alive))
 
     def rows(self) -> RowArray:
         """The rows of the nodes that take the pod."""
@@ -74,7 +73,7 @@ class Fit:
     def _fitting(self) -> Booleans:
         if not self.pre_filtered.status.is_success:
             return np.zeros(0, dtype=np.bool_)
-        return self.filters.fits if self._alive is None else self._alive
+        return self.kept.fits if self._alive is None else self._alive
 
     @property
     def evaluated(self) -> int:
@@ -89,7 +88,7 @@ class Fit:
 
     def consider_only(self, node_names: Iterable[str]) -> None:
         """Look at these nodes alone; the others do not count as looked at."""
-        considered = np.zeros(len(self.filters.fits), dtype=np.bool_)
+        considered = np.zeros(len(self.kept.fits), dtype=np.bool_)
         row_of = self._cluster.nodes.row_of
         considered[[row for name in node_names if (row := row_of.get(name)) is not None]] = True
         self._considered = considered & self._cluster.nodes.exists
@@ -100,7 +99,7 @@ class Fit:
         self._node_count = len(rows)
         if not self.pre_filtered.status.is_success:
             return
-        here = np.zeros(len(self.filters.fits), dtype=np.bool_)
+        here = np.zeros(len(self.kept.fits), dtype=np.bool_)
         here[rows] = True
         self._considered = here & (self._cluster.nodes.exists if self._considered is None else self._considered)
         self._overrides = {row: status for row, status in self._overrides.items() if here[row]}
@@ -108,7 +107,7 @@ class Fit:
 
     def keep_only(self, rows: RowArray) -> None:
         """Go on with these feasible rows; no reason is recorded for the others (sampling, a nominated node)."""
-        kept = np.zeros(len(self.filters.fits), dtype=np.bool_)
+        kept = np.zeros(len(self.kept.fits), dtype=np.bool_)
         kept[rows] = True
         self._narrow(kept)
 
@@ -134,12 +133,12 @@ class Fit:
             self._rejectors.add(by)
 
     def _exclude(self, rows: RowArray) -> None:
-        keep = np.ones(len(self.filters.fits), dtype=np.bool_)
+        keep = np.ones(len(self.kept.fits), dtype=np.bool_)
         keep[rows] = False
         self._narrow(keep)
 
     def _narrow(self, keep: Booleans) -> None:
-        self._alive = (self.filters.fits if self._alive is None else self._alive) & keep
+        self._alive = (self.kept.fits if self._alive is None else self._alive) & keep
 
     # ---- why not -------------------------------------------------------------------------------------------------
 
@@ -170,7 +169,8 @@ class Fit:
         if self._considered is not None:
             open_rows &= self._considered[:size]
         open_rows[list(self._overrides)] = False
-        of_filters = (self._said_by(column, open_rows) for column in self.filters.in_order(self.state))
+        in_order = self.kept.in_order(self.state)
+        of_filters = (self._said_by(plugin, column, open_rows) for plugin, column in in_order)
         for said in chain(self._foremost, chain.from_iterable(of_filters)):
             positions = np.flatnonzero(~said.verdict.fitting & open_rows[said.rows])
             if len(positions):
@@ -179,13 +179,12 @@ class Fit:
                 open_rows[found.rows] = False
         return rejections
 
-    def _said_by(self, column: FilterColumn, open_rows: Booleans) -> list[PluginVerdict]:
+    def _said_by(self, plugin: FilterPlugin, column: FilterColumn | None, open_rows: Booleans) -> list[PluginVerdict]:
         """What a plugin said about the rows that no plugin before it rejected.
 
         One that keeps nothing was asked only about rows that all the others left; the rest is made up for here.
         """
-        plugin = column.plugin
-        if plugin.name in self.filters.columns:
+        if column is not None:
             rows = np.flatnonzero(open_rows)
             return [PluginVerdict(plugin.name, rows, Verdict(column.bits[rows], column.reasons))]
         said = [verdict for verdict in self._verdicts if verdict.plugin == plugin.name]

@@ -23,7 +23,7 @@ from kubesched.framework import (
 from kubesched.plugins.pod_topology_spread.constraints import Constraints
 from kubesched.plugins.pod_topology_spread.filtering import judge
 from kubesched.plugins.pod_topology_spread.hints import Hints
-from kubesched.plugins.pod_topology_spread.plan import NAME, Plans
+from kubesched.plugins.pod_topology_spread.plan import NAME, NOTHING, Plans
 from kubesched.plugins.pod_topology_spread.scoring import normalized, raw_scores, topology_weights
 
 
@@ -41,6 +41,10 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
 
     def basis(self, pod: PodTemplate) -> Hashable:
         return self._plans.of(pod).basis()
+
+    def aspect(self, pod: PodTemplate) -> Hashable:
+        plans = self._plans.of(pod)
+        return () if plans.hard is NOTHING and plans.soft is NOTHING else None
 
     def score_reach_of(self, pod: PodTemplate) -> Reach:
         """The weights of topologies depend on which nodes are feasible."""
