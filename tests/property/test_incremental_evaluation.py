@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from msgspec.structs import replace
 
-from kubesched.columns import Integers, Journal, NodeView, PodInfo, PodTemplate, WhatIf, pod_counts
+from kubesched.columns import Integers, NodeView, PodInfo, PodTemplate, WhatIf, pod_counts
 from kubesched.config import FeatureGates, default_config
 from kubesched.config.plugin_args import (
     NodeResourcesBalancedAllocationArgs,
@@ -179,8 +179,8 @@ class Choosy(PreFilterPlugin, FilterPlugin):
     name = "Choosy"
 
     def pre_filter(self, state: CycleState, pod: Any, nodes: NodeView) -> tuple[PreFilterResult, Status]:
-        names = frozenset(NODES[:6]) if pod.template.labels.get("app") == "db" else None
-        return PreFilterResult(names), Status()
+        allowed = {"db": NODES[:6], "web": NODES[:9]}.get(pod.template.labels.get("app", ""))
+        return PreFilterResult(None if allowed is None else frozenset(allowed)), Status()
 
     def filter_nodes(self, state: CycleState, pod: PodTemplate, nodes: NodeView) -> Verdict:
         wrong = [k for k in range(len(nodes)) if nodes.name(k).endswith(state.pod.pod.metadata.name[-1:])]
@@ -455,8 +455,8 @@ class IncrementalEvaluation(RuleBasedStateMachine):
 
     def _limit_memory(self) -> None:
         """Journals overflow, counts and evaluations are dropped all the time."""
-        self.side.cluster.nodes.node_changes = Journal(4)
-        self.side.cluster.nodes.pod_changes = Journal(4)
+        for journal in (self.side.cluster.nodes.node_changes, self.side.cluster.nodes.pod_changes):
+            journal._limit = 4  # plugins read these very journals
         self.limits = [
             patch.object(evaluations, "_BYTES_FOR_EVALUATIONS", 0),
             patch.object(evaluations, "_FEWEST_KEPT", 2),

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from random import Random
+from typing import Final
 
 import numpy as np
 
@@ -24,6 +25,9 @@ from kubesched.engine.row_statuses import PluginVerdict
 from kubesched.engine.totals import Scores
 from kubesched.framework import CycleState, FilterPlugin, Nominator, Stopwatch
 from kubesched.framework.stopwatch import ATTEMPTS_PER_SAMPLE
+
+_FEW_NODES: Final = 8
+"""A pod that is limited to so few nodes (as those of a DaemonSet are) is compared with these alone."""
 
 
 class Evaluator:
@@ -66,9 +70,13 @@ class Evaluator:
             raise
 
     def _filter(self, fit: Fit) -> None:
-        fit.kept.refresh(fit.state, fit.pod)
-        if fit.pre_filtered.node_names is not None:
-            fit.consider_only(fit.pre_filtered.node_names)
+        names = fit.pre_filtered.node_names
+        if names is not None and len(names) <= _FEW_NODES:
+            fit.ask_only_about(names)
+        else:
+            fit.kept.refresh(fit.state, fit.pod)
+            if names is not None:
+                fit.consider_only(names)
         self._apply_nominations(fit)
         self._ask_cycle_filters(fit)
 
@@ -100,6 +108,8 @@ class Evaluator:
 
     def _rank(self, fit: Fit) -> Ranking:
         try:
+            if fit.is_narrow:
+                fit.kept.refresh(fit.state, fit.pod)
             ranked = fit.kept.ranked(fit.state, fit.pod, None if fit.is_whole else fit.rows())
         except BaseException:
             self._evaluations.drop(fit.kept)
@@ -109,6 +119,8 @@ class Evaluator:
     def score(self, fit: Fit) -> Scores:
         """The scores of every feasible node, plugin by plugin: for explanations."""
         try:
+            if fit.is_narrow:
+                fit.kept.refresh(fit.state, fit.pod)
             return fit.kept.scored(fit.state, fit.pod, fit.rows())
         except BaseException:
             self._evaluations.drop(fit.kept)
@@ -163,7 +175,10 @@ class Evaluator:
 
     def _ask_cycle_filters(self, fit: Fit) -> None:
         """Plugins that keep nothing are asked about the rows that are still feasible, one after the other."""
-        for plugin in fit.kept.cycle_filters(fit.state):
+        plugins = fit.kept.cycle_filters(fit.state)
+        if fit.is_narrow:
+            plugins = [plugin for plugin in self._lineup.filters if plugin.name not in fit.state.skipped_filters]
+        for plugin in plugins:
             rows = fit.rows()
             if not len(rows):
                 return

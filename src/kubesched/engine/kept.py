@@ -181,9 +181,11 @@ class Kept:
             return []
         return [plugin for plugin, column in self.in_order(state) if column is None]
 
-    def in_order(self, state: CycleState) -> list[tuple[FilterPlugin, FilterColumn | None]]:
+    def in_order(
+        self, state: CycleState, *, with_columns: bool = True
+    ) -> list[tuple[FilterPlugin, FilterColumn | None]]:
         """The plugins that filter, in the order of the profile, with their answers where such are kept."""
-        columns = self.family.filters.by_plugin | self._filters.by_plugin
+        columns = self.family.filters.by_plugin | self._filters.by_plugin if with_columns else {}
         return [
             (plugin, columns.get(plugin.name))
             for plugin in self._lineup.filters
