@@ -27,7 +27,11 @@ from kubesched.framework import CycleState, FilterPlugin, Nominator, Stopwatch
 from kubesched.framework.stopwatch import ATTEMPTS_PER_SAMPLE
 
 _FEW_NODES: Final = 8
-"""A pod that is limited to so few nodes (as those of a DaemonSet are) is compared with these alone."""
+_FEW_TIMES: Final = 4
+"""A pod that is limited to so few nodes (as those of a DaemonSet are) is compared with these alone.
+
+It is mostly the only one of its kind; if so many have come, answers are kept as for any other pod.
+"""
 
 
 class Evaluator:
@@ -71,7 +75,7 @@ class Evaluator:
 
     def _filter(self, fit: Fit) -> None:
         names = fit.pre_filtered.node_names
-        if names is not None and len(names) <= _FEW_NODES:
+        if names is not None and len(names) <= _FEW_NODES and fit.kept.starts <= _FEW_TIMES:
             fit.ask_only_about(names)
         else:
             fit.kept.refresh(fit.state, fit.pod)

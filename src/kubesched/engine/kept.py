@@ -52,12 +52,15 @@ class Kept:
         self._memo: RowMemo | None = None
         self._memo_made_for = -1
         self._totals = Totals(family, self._scores, lineup, cluster, asked)
+        self.starts = 0
+        """How many pods have come so far."""
         self.fits: Booleans = np.zeros(0, dtype=np.bool_)
         """Per row: it has a node, and no kept filter rejects the pod there."""
         self.feasible = 0
 
     def start(self, pod: PodInfo, bases: list[Hashable], stopwatch: Stopwatch | None) -> CycleState:
         """A state for a pod's cycle; what depends on a changed basis is dropped."""
+        self.starts += 1
         self.family.start(bases)
         if bases is not self._bases:
             stale = self._lineup.with_other_basis(self._bases, bases)

@@ -83,6 +83,8 @@ class Standing:
         return Tie(self._number if aspect is None else (aspect,), reach, score_reach)
 
     def _divide(self) -> None:
-        ties = self.ties.values()
-        self.family: Hashable = tuple([tie for tie in ties if not tie.sees_sums_only])
-        self.sums: Hashable = tuple([tie for tie in ties if tie.sees_sums_only])
+        """Reaches that are the same for every template need not be part of the keys."""
+        ties, fixed = self.ties, self._lineup.fixed_reaches
+        reaches = [(tie.reach.value, tie.score_reach.value) for name, tie in ties.items() if name not in fixed]
+        self.family: Hashable = (*reaches, *[tie.aspect for tie in ties.values() if not tie.sees_sums_only])
+        self.sums: Hashable = tuple([tie.aspect for tie in ties.values() if tie.sees_sums_only])
