@@ -55,7 +55,7 @@ class Fit:
         """The rows of the nodes that take the pod."""
         if not self.pre_filtered.status.is_success:
             return np.empty(0, dtype=np.intp)
-        return np.flatnonzero(self.kept.fits) if self._rows is None else self._rows
+        return self.kept.rows() if self._rows is None else self._rows
 
     def names(self) -> list[str]:
         names = self._cluster.nodes.names

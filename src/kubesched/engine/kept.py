@@ -57,6 +57,7 @@ class Kept:
         self.fits: Booleans = np.zeros(0, dtype=np.bool_)
         """Per row: it has a node, and no kept filter rejects the pod there."""
         self.feasible = 0
+        self._rows: RowArray | None = None  # the feasible ones, if somebody asked
 
     def start(self, pod: PodInfo, bases: list[Hashable], stopwatch: Stopwatch | None) -> CycleState:
         """A state for a pod's cycle; what depends on a changed basis is dropped."""
@@ -133,6 +134,7 @@ class Kept:
             self.fits = family.fits.copy()
             self._filters.narrow(self.fits)
             self.feasible = int(np.count_nonzero(self.fits))
+            self._rows = None
             self._totals.forget()
         else:
             self._settle(rows)
@@ -176,7 +178,14 @@ class Kept:
         if self.fits.item(row) is not fits:
             self.fits[row] = fits
             self.feasible += 1 if fits else -1
+            self._rows = None
         self._totals.set(row, points, fits=fits)
+
+    def rows(self) -> RowArray:
+        """The feasible rows. Don't write to them."""
+        if self._rows is None:
+            self._rows = np.flatnonzero(self.fits)
+        return self._rows
 
     def cycle_filters(self, state: CycleState) -> list[FilterPlugin]:
         """The plugins that must be asked in every cycle, in the order of the profile."""
@@ -199,7 +208,12 @@ class Kept:
 
     def ranked(self, state: CycleState, pod: PodInfo, rows: RowArray | None) -> Ranked:
         """The totals of some feasible rows, or (None) of all of them; only after `refresh`."""
-        return self._totals.ranked(state, self._lasting, pod, self.fits, rows)
+        if rows is None and (totals := self._totals.kept()) is not None:
+            return totals
+        is_whole = rows is None
+        return self._totals.ranked(
+            state, self._lasting, pod, self.fits, self.rows() if rows is None else rows, is_whole=is_whole
+        )
 
     def scored(self, state: CycleState, pod: PodInfo, rows: RowArray) -> Scores:
         """Every plugin's scores of some feasible rows; only after `refresh`."""

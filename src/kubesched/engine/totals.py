@@ -75,14 +75,14 @@ class Totals:
             if self._totals is not None:
                 self._totals.set(row, points + self._family.points_at(row) if fits else INFEASIBLE)
 
+    def kept(self) -> RowTotals | None:
+        """The totals of all rows, if nobody needs to be asked."""
+        return self._totals if self._family.are_settled else None
+
     def ranked(
-        self, state: CycleState, lasting: CycleState, pod: PodInfo, fits: Booleans, rows: RowArray | None
+        self, state: CycleState, lasting: CycleState, pod: PodInfo, fits: Booleans, rows: RowArray, *, is_whole: bool
     ) -> Ranked:
-        """The totals of some feasible rows, or (None) of all of them."""
-        is_whole = rows is None
-        if is_whole and self._totals is not None and self._family.are_settled:
-            return self._totals
-        rows = np.flatnonzero(fits) if rows is None else rows
+        """The totals of some feasible rows; of all rows, if `rows` are all the feasible ones and it can be."""
         nodes = self._view(rows)
         self._complete(state, lasting, pod, nodes)
         rest = self._family.points(state, pod, self._pods_family.fits)
