@@ -24,6 +24,8 @@ from kubesched.framework import CycleState, FilterPlugin, PreFilterPlugin, Reach
 _SUMS: Final = (Reach.SUMS,)
 _MOST_ROWS_ONE_BY_ONE: Final = 128
 """Beyond this, it is faster to ask about all of them, and to add up the answers of all rows anew."""
+_WORTH_KEEPING: Final = 8
+"""If one row in so many has changed, the others are not worth more than a beginning anew."""
 
 
 class Kept:
@@ -120,9 +122,10 @@ class Kept:
         changes = self._tracker.changes()
         rows = self._family_changes.news()
         is_new = False
-        if changes.everything:
+        number = len(changes.nodes) + len(changes.pods)
+        if changes.everything or number > max(_MOST_ROWS_ONE_BY_ONE, len(self._cluster.nodes) // _WORTH_KEEPING):
             self._drop_sums()
-        elif len(changes.nodes) + len(changes.pods) <= _MOST_ROWS_ONE_BY_ONE:
+        elif number <= _MOST_ROWS_ONE_BY_ONE:
             self._refresh_rows(state, pod, changes.nodes + changes.pods)
         else:
             self._ask(state, pod, changes.nodes + changes.pods)
