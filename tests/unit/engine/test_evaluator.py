@@ -336,6 +336,19 @@ def test_equal_pods_are_asked_about_once() -> None:
     assert bench.evaluator.rows_asked == asked + 1
 
 
+def test_a_pod_for_one_node_is_compared_with_that_node_alone() -> None:
+    """As long as few pods of its kind have come; then answers are kept as for any other."""
+    moody = Moody()
+    moody.answers["PreFilter"] = (PreFilterResult(frozenset(["b"])), SUCCESS)
+    bench = Bench(moody, Full())
+    asked = []
+    for _ in range(6):
+        before = bench.evaluator.rows_asked
+        assert bench.evaluator.filter(bench.info()).names() == ["b"]
+        asked.append(bench.evaluator.rows_asked - before)
+    assert asked == [0, 0, 0, 0, 6, 0]
+
+
 def test_a_skipped_score_plugin_gives_no_points() -> None:
     """And does not show up among the scores."""
     moody = Moody()
