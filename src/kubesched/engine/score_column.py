@@ -47,7 +47,7 @@ class ScoreColumn:
     def renew(self, scores: Integers) -> bool:
         """Fresh scores of all rows; whether they are others than before."""
         self.is_stale = False
-        if np.array_equal(self.raw[: len(scores)], scores):
+        if not np.count_nonzero(self.raw[: len(scores)] != scores):
             return False
         self.fill(scores)
         return True
