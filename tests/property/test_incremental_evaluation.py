@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from msgspec.structs import replace
 
-from kubesched.columns import Integers, Journal, NodeView, PodInfo, PodTemplate, WhatIf, pod_counts
+from kubesched.columns import Integers, NodeView, PodInfo, PodTemplate, WhatIf, pod_counts
 from kubesched.config import FeatureGates, default_config
 from kubesched.config.plugin_args import (
     NodeResourcesBalancedAllocationArgs,
@@ -28,7 +28,7 @@ from kubesched.config.plugin_args import (
     ResourceSpec,
     ScoringStrategy,
 )
-from kubesched.engine import Evaluator, Lineup, evaluator
+from kubesched.engine import Evaluator, Lineup, evaluations
 from kubesched.engine.pre_filtering import run_pre_filters
 from kubesched.framework import (
     Code,
@@ -43,12 +43,23 @@ from kubesched.framework import (
     Status,
     Verdict,
 )
-from kubesched.objects import Namespace, Node, ObjectMeta, Pod, Service, convert
+from kubesched.objects import (
+    CSINode,
+    Namespace,
+    Node,
+    ObjectMeta,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    Pod,
+    Service,
+    convert,
+)
 from kubesched.plugins.registry import IN_TREE
 from kubesched.state.nominator import PodNominator
 from kubesched.testing import make_device_class, make_devices_of, make_node, make_pod, make_resource_slice
 from kubesched.testing.builders import HOSTNAME_LABEL, ZONE_LABEL
 from kubesched.testing.handle import FakeHandle
+from kubesched.testing.storage_builders import make_csi_node, make_pv, make_pvc
 
 NODES = tuple(f"n{i}" for i in range(10))
 CROWD = tuple(f"crowd{i}" for i in range(66))
@@ -71,6 +82,11 @@ FILTERS = (
     "PodTopologySpread",
     "InterPodAffinity",
     "NodeDeclaredFeatures",
+    "VolumeRestrictions",
+    "VolumeBinding",
+    "VolumeZone",
+    "NodeVolumeLimits",
+    "DynamicResources",
 )
 
 
@@ -123,7 +139,14 @@ TEMPLATES: dict[str, dict[str, Any]] = {
     "host-spread": {**WEB, "spread": spread("DoNotSchedule", HOSTNAME_LABEL, nodeTaintsPolicy="Honor"), "cpu": "100m"},
     "soft-spread": {**WEB, "spread": spread("ScheduleAnyway")},
     "served": {"labels": {"tier": "front"}},
+    "like-plain": {"labels": {"job": "1"}, "namespace": "other"},
+    "like-small": {"labels": {"job": "2"}, "cpu": "100m", "memory": "100Mi"},
+    "disk-a": {"claims": ["a"]},
+    "disk-b": {"claims": ["b"], "labels": {"job": "3"}},
+    "disk-c": {"claims": ["c"]},
+    "disks": {"claims": ["a", "b"]},
 }
+DISK_DRIVER = "csi.example.com"
 
 
 # ---- plugins of other people ---------------------------------------------------------------------------------------
@@ -156,8 +179,8 @@ class Choosy(PreFilterPlugin, FilterPlugin):
     name = "Choosy"
 
     def pre_filter(self, state: CycleState, pod: Any, nodes: NodeView) -> tuple[PreFilterResult, Status]:
-        names = frozenset(NODES[:6]) if pod.template.labels.get("app") == "db" else None
-        return PreFilterResult(names), Status()
+        allowed = {"db": NODES[:6], "web": NODES[:9]}.get(pod.template.labels.get("app", ""))
+        return PreFilterResult(None if allowed is None else frozenset(allowed)), Status()
 
     def filter_nodes(self, state: CycleState, pod: PodTemplate, nodes: NodeView) -> Verdict:
         wrong = [k for k in range(len(nodes)) if nodes.name(k).endswith(state.pod.pod.metadata.name[-1:])]
@@ -268,10 +291,12 @@ class World:
     namespaces: dict[str, Namespace] = field(default_factory=dict)
     services: dict[str, Service] = field(default_factory=dict)
     devices: set[str] = field(default_factory=set)
+    storage: dict[str, PersistentVolume | PersistentVolumeClaim | CSINode] = field(default_factory=dict)
 
     def fresh(self, lineup: Callable[[FakeHandle], Lineup]) -> Side:
         side = Side(lineup)
-        side.handle.load(*self.namespaces.values(), *self.nodes.values(), *self.pods.values(), *self.services.values())
+        side.handle.load(*self.namespaces.values(), *self.nodes.values(), *self.pods.values())
+        side.handle.load(*self.services.values(), *self.storage.values())
         side.handle.load(*(obj for name in sorted(self.devices) for obj in DEVICES[name]))
         for pod in self.nominated.values():
             side.nominator.add(side.handle.cluster.templates.info(pod), None)
@@ -291,6 +316,8 @@ class Side:
     def evaluate(self, pod: Pod, *, with_scores: bool) -> dict[str, Any]:
         """What the engine says."""
         fit = self.evaluator.filter(self.cluster.templates.info(pod))
+        if not fit.pre_filtered.status.is_success:
+            return {"pre_filter": fit.pre_filtered, "count": fit.count}
         diagnosis = fit.diagnosis()
         names = self.cluster.nodes.names
         seen: dict[str, Any] = {
@@ -318,6 +345,8 @@ class Side:
         info = self.cluster.templates.info(pod)
         state, nodes, exists = CycleState(info), self.cluster.view(), self.cluster.nodes.exists
         pre_filtered, _ = run_pre_filters(self.lineup, lambda plugin: state, info, nodes, {})
+        if not pre_filtered.status.is_success:
+            return {"pre_filter": pre_filtered, "count": 0}
         allowed = pre_filtered.node_names
         looked_at = [k for k in range(len(nodes)) if exists[k] and (allowed is None or nodes.name(k) in allowed)]
         filters = [plugin for plugin in self.lineup.filters if plugin.name not in pre_filtered.skipped]
@@ -372,6 +401,8 @@ FAMILIES = (
     ("web", "hard-spread", "host-spread", "soft-spread", "served", "db"),
     ("small", "gpu", "gpus"),
     ("plain", "small", "large", "gpu", "gpus", "port", "selecting", "preferring", "tolerant", "image"),
+    ("plain", "like-plain", "small", "like-small", "web", "hermit", "alone"),
+    ("disk-a", "disk-b", "disk-c", "disks", "like-plain"),
     tuple(TEMPLATES),
 )
 node_names = st.sampled_from(NODES)
@@ -424,11 +455,11 @@ class IncrementalEvaluation(RuleBasedStateMachine):
 
     def _limit_memory(self) -> None:
         """Journals overflow, counts and evaluations are dropped all the time."""
-        self.side.cluster.nodes.node_changes = Journal(4)
-        self.side.cluster.nodes.pod_changes = Journal(4)
+        for journal in (self.side.cluster.nodes.node_changes, self.side.cluster.nodes.pod_changes):
+            journal._limit = 4  # plugins read these very journals
         self.limits = [
-            patch.object(evaluator, "_BYTES_FOR_EVALUATIONS", 0),
-            patch.object(evaluator, "_FEWEST_KEPT", 2),
+            patch.object(evaluations, "_BYTES_FOR_EVALUATIONS", 0),
+            patch.object(evaluations, "_FEWEST_KEPT", 2),
             patch.object(pod_counts, "_BYTES_FOR_COUNTS", 0),
             patch.object(pod_counts, "_FEWEST_KEPT", 3),
         ]
@@ -563,6 +594,32 @@ class IncrementalEvaluation(RuleBasedStateMachine):
                 store.set(obj)
             else:
                 store.remove(obj)
+
+    @rule(
+        claim=st.sampled_from("abc"),
+        zone=st.sampled_from((None, None, "a", "b")),
+        label=st.sampled_from((None, None, "a")),
+        modes=st.sampled_from((("ReadWriteOnce",), ("ReadWriteOnce",), ("ReadWriteOncePod",))),
+    )
+    def a_claim_is_bound(self, claim: str, zone: str | None, label: str | None, modes: tuple[str, ...]) -> None:
+        reach = {"matchExpressions": [{"key": ZONE_LABEL, "operator": "In", "values": [zone]}]}
+        volume = make_pv(
+            f"pv-{claim}",
+            claim=f"default/{claim}",
+            node_affinity={"nodeSelectorTerms": [reach]} if zone else None,
+            labels={ZONE_LABEL: label} if label else {},
+            spec={"csi": {"driver": DISK_DRIVER, "volumeHandle": claim}},
+        )
+        self._set_storage(volume)
+        self._set_storage(make_pvc(claim, volume=f"pv-{claim}", access_modes=modes))
+
+    @rule(node=node_names, most=st.sampled_from((1, 2)))
+    def limit_volumes(self, node: str, most: int) -> None:
+        self._set_storage(make_csi_node(node, limits={DISK_DRIVER: most}))
+
+    def _set_storage(self, item: PersistentVolume | PersistentVolumeClaim | CSINode) -> None:
+        self.world.storage[f"{type(item).__name__} {item.metadata.name}"] = item
+        self.side.handle.load(item)
 
     @rule()
     def forget(self) -> None:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 _UNKNOWN: Final = -1
 _MOST_REMEMBERED: Final = 1 << 18
 _FEWEST_ROWS: Final = 1 << 10
-_SHARE: Final = 4
+_SHARE: Final = 16
 _NUMBERS_PER_ROW: Final = 8
 
 

@@ -1,15 +1,16 @@
 """One pod against all nodes: filters and scores over columns, reuse of what did not change, the choice of a node.
 
-    Evaluator        filter(pod) -> Fit, rank(fit) -> Ranking; holds one `Kept` per pod template
-      Lineup         the plugins, and the guarded calling of them
-      Kept           all answers for one template, brought up to date before they are used
-        ChangeTracker   which rows changed since the last time (from the table's journals)
-        KeptFilters     a FilterColumn per plugin, and `fits`, their sum
-        KeptScores      a ScoreColumn per plugin, the points of each row, and the totals in RowTotals
-        RowMemo         answers remembered by the sums of a node's resources
-        Relatives       columns that a new template can take from another one (Inherited)
-      Fit            the feasible nodes of this cycle, and why the others are not (RowStatuses)
-      Ranking        their totals, and one of the best
+    Evaluator          filter(pod) -> Fit, rank(fit) -> Ranking
+      Lineup           the plugins, and the guarded calling of them
+      Evaluations      finds what is kept for a pod's template, by its Standing: the ties to each plugin
+        Family         answers of all plugins but those that see sums only, for templates with equal ties to them
+          ChangeTracker     which rows changed since the last time (from the table's journals)
+          FilterColumns     a FilterColumn per plugin
+          FamilyScores      a ScoreColumn per plugin, and the points of each row
+        Kept           on top of its family: the answers of plugins that see sums, `fits`, and the Totals
+          RowMemo           answers remembered by the sums of a node's resources
+      Fit              the feasible nodes of this cycle, and why the others are not (RowStatuses)
+      Ranking          their totals, and one of the best
 
 How an answer is kept right is told in docs/design/0005-incremental-engine.md. Nothing here knows a plugin by name, an
 extender, the queue or the API server; and nothing here changes the tables.

@@ -7,28 +7,31 @@ ranking.best()         ->  a node
 
 from __future__ import annotations
 
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Sequence
 from random import Random
 from typing import Final
 
 import numpy as np
 
-from kubesched.columns import Booleans, Cluster, NodeView, PodInfo, PodTemplate, WhatIf
+from kubesched.columns import Booleans, Cluster, NodeView, PodInfo, WhatIf
+from kubesched.engine.evaluations import Evaluations
 from kubesched.engine.fit import Fit
 from kubesched.engine.kept import Kept
-from kubesched.engine.kept_scores import Scores
 from kubesched.engine.lineup import Lineup, ask_filter
 from kubesched.engine.nominations import Nominations
 from kubesched.engine.ranking import Ranking
-from kubesched.engine.relatives import Relatives
 from kubesched.engine.row_statuses import PluginVerdict
+from kubesched.engine.totals import Scores
 from kubesched.framework import CycleState, FilterPlugin, Nominator, Stopwatch
 from kubesched.framework.stopwatch import ATTEMPTS_PER_SAMPLE
 
-_BYTES_FOR_EVALUATIONS: Final = 512 << 20
-_BYTES_PER_ROW: Final = 128
-_FEWEST_KEPT: Final = 8
+_FEW_NODES: Final = 8
+_FEW_TIMES: Final = 4
+"""A pod that is limited to so few nodes (as those of a DaemonSet are) is compared with these alone.
+
+It is mostly the only one of its kind; if so many have come, answers are kept as for any other pod.
+"""
 
 
 class Evaluator:
@@ -50,38 +53,40 @@ class Evaluator:
         self._random = random
         self._stopwatch = stopwatch
         self._attempts = 0
-        self._kept: OrderedDict[PodTemplate, Kept] = OrderedDict()
-        self._relatives = Relatives()
-        self.hits = 0
-        self.misses = 0
-        self._rows_of_dropped = 0
+        self._evaluations = Evaluations(lineup, cluster)
 
     def filter(self, pod: PodInfo) -> Fit:
         """Run PreFilter and Filter. Raises PluginError if a plugin fails."""
-        kept = self._kept_for(pod.template)
+        standing = self._evaluations.standing_of(pod.template)
+        kept = self._evaluations.kept_for(pod, standing)
         try:
-            state = kept.start(pod)
-            stopwatch = state.stopwatch = state.lasting.stopwatch = self._next_stopwatch()
+            stopwatch = self._next_stopwatch()
+            state = kept.start(pod, standing.bases, stopwatch)
             if stopwatch is not None:
                 return self._filter_timed(stopwatch, kept, state, pod)
-            fit = Fit(pod, state, self._cluster, kept.filters.pre_filter(state, pod), kept)
+            fit = Fit(pod, state, self._cluster, kept.pre_filter(state, pod), kept)
             if fit.pre_filtered.status.is_success:
                 self._filter(fit)
             return fit
         except BaseException:
-            self._drop(kept)
+            # A plugin that failed half-way left answers that are half true: they are not kept, nor shared.
+            self._evaluations.drop(kept)
             raise
 
     def _filter(self, fit: Fit) -> None:
-        fit.kept.refresh(fit.state, fit.pod)
-        if fit.pre_filtered.node_names is not None:
-            fit.consider_only(fit.pre_filtered.node_names)
+        names = fit.pre_filtered.node_names
+        if names is not None and len(names) <= _FEW_NODES and fit.kept.starts <= _FEW_TIMES:
+            fit.ask_only_about(names)
+        else:
+            fit.kept.refresh(fit.state, fit.pod)
+            if names is not None:
+                fit.consider_only(names)
         self._apply_nominations(fit)
         self._ask_cycle_filters(fit)
 
     def _filter_timed(self, stopwatch: Stopwatch, kept: Kept, state: CycleState, pod: PodInfo) -> Fit:
         """The same as in `filter`, looked at."""
-        pre_filtered = stopwatch.point("PreFilter", kept.filters.pre_filter, state, pod)
+        pre_filtered = stopwatch.point("PreFilter", kept.pre_filter, state, pod)
         fit = Fit(pod, state, self._cluster, pre_filtered, kept)
         skipped = state.skipped_filters
         stopwatch.evaluated("PreFilter", (p.name for p in self._lineup.pre_filters if p.name not in skipped))
@@ -107,18 +112,22 @@ class Evaluator:
 
     def _rank(self, fit: Fit) -> Ranking:
         try:
+            if fit.is_narrow:
+                fit.kept.refresh(fit.state, fit.pod)
             ranked = fit.kept.ranked(fit.state, fit.pod, None if fit.is_whole else fit.rows())
         except BaseException:
-            self._drop(fit.kept)
+            self._evaluations.drop(fit.kept)
             raise
         return Ranking(self._cluster, self._random, ranked)
 
     def score(self, fit: Fit) -> Scores:
         """The scores of every feasible node, plugin by plugin: for explanations."""
         try:
+            if fit.is_narrow:
+                fit.kept.refresh(fit.state, fit.pod)
             return fit.kept.scored(fit.state, fit.pod, fit.rows())
         except BaseException:
-            self._drop(fit.kept)
+            self._evaluations.drop(fit.kept)
             raise
 
     def fits_with_nominated(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Booleans:
@@ -151,38 +160,29 @@ class Evaluator:
         return reasons
 
     @property
+    def hits(self) -> int:
+        """How many pods found answers of earlier ones."""
+        return self._evaluations.hits
+
+    @property
+    def misses(self) -> int:
+        return self._evaluations.misses
+
+    @property
     def rows_asked(self) -> int:
         """How many answers about single nodes plugins were asked for so far."""
-        return self._rows_of_dropped + sum(kept.rows_asked for kept in self._kept.values())
+        return self._evaluations.asked.rows
 
     def forget(self) -> None:
         """Drop all kept answers."""
-        self._rows_of_dropped = self.rows_asked
-        self._kept.clear()
-
-    def _kept_for(self, template: PodTemplate) -> Kept:
-        kept = self._kept.get(template)
-        if kept is not None:
-            self._kept.move_to_end(template)
-            self.hits += 1
-            return kept
-        self.misses += 1
-        kept = self._kept[template] = Kept(template, self._lineup, self._cluster, self._relatives)
-        most = max(_FEWEST_KEPT, _BYTES_FOR_EVALUATIONS // (_BYTES_PER_ROW * self._cluster.nodes.capacity))
-        while len(self._kept) > most:
-            self._rows_of_dropped += self._kept.popitem(last=False)[1].rows_asked
-        return kept
-
-    def _drop(self, kept: Kept) -> None:
-        """A plugin that failed half-way left answers that are half true: they are not kept, nor inherited."""
-        if self._kept.get(kept.template) is kept:
-            del self._kept[kept.template]
-            self._rows_of_dropped += kept.rows_asked
-        kept.drop()
+        self._evaluations.forget()
 
     def _ask_cycle_filters(self, fit: Fit) -> None:
         """Plugins that keep nothing are asked about the rows that are still feasible, one after the other."""
-        for plugin in fit.kept.filters.cycle_filters():
+        plugins = fit.kept.cycle_filters(fit.state)
+        if fit.is_narrow:
+            plugins = [plugin for plugin in self._lineup.filters if plugin.name not in fit.state.skipped_filters]
+        for plugin in plugins:
             rows = fit.rows()
             if not len(rows):
                 return

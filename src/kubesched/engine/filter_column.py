@@ -8,41 +8,38 @@ import numpy as np
 
 from kubesched.columns import Booleans, Integers, Rows
 from kubesched.engine.tracker import RowArray
+from kubesched.engine.uniform import uniform, writable
 from kubesched.framework import FilterPlugin, Reach, Reason, Status, Verdict
 from kubesched.framework.verdict import MOST_REASONS
 
 
 class FilterColumn:
-    """`bits[row]` as in `Verdict`, over the whole capacity of the table.
+    """`bits[row]` is 0 if the row fits; else it says which of `reasons` hold. Over the whole capacity of the table.
 
     Once the plugin's basis has changed, the column is stale until the plugin was asked about all rows again.
     """
 
-    __slots__ = ("_is_shared", "bits", "is_stale", "may_reject", "plugin", "reach", "reasons")
+    __slots__ = ("bits", "is_stale", "may_reject", "plugin", "reach", "reasons")
 
     def __init__(self, plugin: FilterPlugin, reach: Reach, capacity: int) -> None:
         self.plugin = plugin
         self.reach = reach
-        self.bits: Integers = np.zeros(capacity, dtype=np.int64)
+        self.bits: Integers = uniform(0, capacity)
         self.reasons: tuple[Reason, ...] = ()
         self.may_reject = False
         """False: all rows fit."""
         self.is_stale = False
-        self._is_shared = False
-
-    def copy(self) -> FilterColumn:
-        """Answers that placed pods do not change are shared, until one of the two columns is written to."""
-        copy = FilterColumn(self.plugin, self.reach, 0)
-        copy.reasons, copy.may_reject = self.reasons, self.may_reject
-        self._is_shared = copy._is_shared = self.reach is Reach.NODE
-        copy.bits = self.bits if self._is_shared else self.bits.copy()
-        return copy
 
     def _write(self, rows: Rows, bits: Integers) -> None:
-        if self._is_shared:
-            self.bits, self._is_shared = self.bits.copy(), False
-        self.bits[rows] = bits
-        self.may_reject = self.may_reject or bool(bits.any())
+        if self.may_reject or np.count_nonzero(bits):
+            self.bits = writable(self.bits)
+            self.bits[rows] = bits
+            self.may_reject = True
+
+    def open_rows(self) -> Integers:
+        """`bits`, to be written to row by row."""
+        self.bits, self.may_reject = writable(self.bits), True
+        return self.bits
 
     def fits(self, rows: Rows) -> Booleans:
         fitting: Booleans = self.bits[rows] == 0

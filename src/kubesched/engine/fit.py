@@ -14,7 +14,7 @@ from kubesched.engine.lineup import ask_filter
 from kubesched.engine.pre_filtering import PreFiltered
 from kubesched.engine.row_statuses import PluginVerdict, RowStatuses
 from kubesched.engine.tracker import RowArray
-from kubesched.framework import CycleState, Diagnosis, Status, Verdict
+from kubesched.framework import CycleState, Diagnosis, FilterPlugin, Status, Verdict
 from kubesched.objects import Node
 
 
@@ -28,10 +28,11 @@ class Fit:
         self.state = state
         self.pre_filtered = pre_filtered
         self.kept = kept
-        self.filters = kept.filters
         self._cluster = cluster
-        self._alive: Booleans | None = None  # None: just `filters.fits`
-        self._considered: Booleans | None = None  # None: every node
+        self.is_narrow = False
+        """The pod is limited to so few nodes that nothing is kept: all filters are asked about these."""
+        self._rows: RowArray | None = None  # in ascending order; None: just those of `kept.fits`
+        self._considered: RowArray | None = None  # None: every node
         self._overrides: dict[int, Status] = {}
         self._foremost: list[PluginVerdict] = []  # their reasons go before those of the filters
         self._verdicts: list[PluginVerdict] = []
@@ -40,19 +41,21 @@ class Fit:
 
     @property
     def is_whole(self) -> bool:
-        """Nothing but kept filters had a say: the feasible rows are those of `filters.fits`."""
-        return self._alive is None
+        """Nothing but kept filters had a say: the feasible rows are those of `kept.fits`."""
+        return self._rows is None
 
     @property
     def count(self) -> int:
         """How many nodes take the pod."""
         if not self.pre_filtered.status.is_success:
             return 0
-        return self.filters.feasible if self._alive is None else int(np.count_nonzero(self._alive))
+        return self.kept.feasible if self._rows is None else len(self._rows)
 
     def rows(self) -> RowArray:
         """The rows of the nodes that take the pod."""
-        return np.flatnonzero(self._fitting)
+        if not self.pre_filtered.status.is_success:
+            return np.empty(0, dtype=np.intp)
+        return self.kept.rows() if self._rows is None else self._rows
 
     def names(self) -> list[str]:
         names = self._cluster.nodes.names
@@ -67,50 +70,50 @@ class Fit:
         """Which of these rows take the pod."""
         if not self.pre_filtered.status.is_success:
             return np.zeros(len(rows), dtype=np.bool_)
-        fitting: Booleans = self._fitting[rows]
+        fitting: Booleans = (self.kept.fits if self._rows is None else self._mask(self._rows))[rows]
         return fitting
-
-    @property
-    def _fitting(self) -> Booleans:
-        if not self.pre_filtered.status.is_success:
-            return np.zeros(0, dtype=np.bool_)
-        return self.filters.fits if self._alive is None else self._alive
 
     @property
     def evaluated(self) -> int:
         """How many nodes were looked at."""
-        return self._node_count if self._considered is None else int(np.count_nonzero(self._considered))
+        return self._node_count if self._considered is None else len(self._considered)
 
     def considered(self, rows: RowArray) -> RowArray:
         """Those of the rows that have a node which is looked at."""
-        return rows[(self._cluster.nodes.exists if self._considered is None else self._considered)[rows]]
+        looked_at = self._cluster.nodes.exists if self._considered is None else self._mask(self._considered)
+        return rows[looked_at[rows]]
+
+    def _mask(self, rows: RowArray) -> Booleans:
+        mask = np.zeros(self._cluster.nodes.capacity, dtype=np.bool_)
+        mask[rows] = True
+        return mask
 
     # ---- narrowing ---------------------------------------------------------------------------------------------
 
     def consider_only(self, node_names: Iterable[str]) -> None:
         """Look at these nodes alone; the others do not count as looked at."""
-        considered = np.zeros(len(self.filters.fits), dtype=np.bool_)
-        row_of = self._cluster.nodes.row_of
-        considered[[row for name in node_names if (row := row_of.get(name)) is not None]] = True
-        self._considered = considered & self._cluster.nodes.exists
-        self._narrow(considered)
+        self._considered = self._existing(node_names)
+        self._rows = self._considered[self.kept.fits[self._considered]]
+
+    def ask_only_about(self, node_names: Iterable[str]) -> None:
+        """As `consider_only`, for so few nodes that kept answers are of no use: no filter has had its say yet."""
+        self.is_narrow = True
+        self._rows = self._considered = self._existing(node_names)
 
     def confine_to(self, rows: RowArray) -> None:
         """As if the cluster had no other nodes than those in these rows."""
         self._node_count = len(rows)
         if not self.pre_filtered.status.is_success:
             return
-        here = np.zeros(len(self.filters.fits), dtype=np.bool_)
-        here[rows] = True
-        self._considered = here & (self._cluster.nodes.exists if self._considered is None else self._considered)
+        here = self._mask(rows)
+        looked_at = np.flatnonzero(self._cluster.nodes.exists) if self._considered is None else self._considered
+        self._considered = looked_at[here[looked_at]]
         self._overrides = {row: status for row, status in self._overrides.items() if here[row]}
         self._narrow(here)
 
     def keep_only(self, rows: RowArray) -> None:
         """Go on with these feasible rows; no reason is recorded for the others (sampling, a nominated node)."""
-        kept = np.zeros(len(self.filters.fits), dtype=np.bool_)
-        kept[rows] = True
-        self._narrow(kept)
+        self._narrow(self._mask(rows))
 
     def apply(self, said: PluginVerdict) -> None:
         """A plugin's rejections among rows that were feasible until now."""
@@ -134,12 +137,17 @@ class Fit:
             self._rejectors.add(by)
 
     def _exclude(self, rows: RowArray) -> None:
-        keep = np.ones(len(self.filters.fits), dtype=np.bool_)
-        keep[rows] = False
-        self._narrow(keep)
+        if len(rows):
+            self._narrow(~self._mask(rows))
 
     def _narrow(self, keep: Booleans) -> None:
-        self._alive = (self.filters.fits if self._alive is None else self._alive) & keep
+        rows = self.rows()
+        self._rows = rows[keep[rows]]
+
+    def _existing(self, node_names: Iterable[str]) -> RowArray:
+        row_of, exists = self._cluster.nodes.row_of, self._cluster.nodes.exists
+        rows = [row for name in node_names if (row := row_of.get(name)) is not None and exists[row]]
+        return np.array(sorted(rows), dtype=np.intp)
 
     # ---- why not -------------------------------------------------------------------------------------------------
 
@@ -150,13 +158,14 @@ class Fit:
         diagnosis.unschedulable_plugins.update(pre_filtered.limiting)
         if not pre_filtered.status.is_success:
             diagnosis.pre_filter_message = pre_filtered.status.message
-            diagnosis.statuses = RowStatuses(self._cluster, [], {}, None, pre_filtered.status)
+            diagnosis.statuses = RowStatuses(self._cluster, [], {}, True, pre_filtered.status)
             diagnosis.add(pre_filtered.status)
             return diagnosis
         absent = None
         if pre_filtered.node_names is not None:
             absent = Status.unresolvable(f"node(s) didn't satisfy plugin(s) [{' '.join(pre_filtered.limiting)}]")
-        statuses = RowStatuses(self._cluster, self._rejections(), self._overrides, self._considered, absent)
+        is_everywhere = self._considered is None
+        statuses = RowStatuses(self._cluster, self._rejections(), self._overrides, is_everywhere, absent)
         diagnosis.statuses = statuses
         diagnosis.unschedulable_plugins |= statuses.plugins() | self._rejectors
         diagnosis.pending_plugins |= statuses.pending_plugins()
@@ -168,9 +177,10 @@ class Fit:
         size = len(self._cluster.nodes)
         open_rows = self._cluster.nodes.exists[:size].copy()
         if self._considered is not None:
-            open_rows &= self._considered[:size]
+            open_rows &= self._mask(self._considered)[:size]
         open_rows[list(self._overrides)] = False
-        of_filters = (self._said_by(column, open_rows) for column in self.filters.in_order(self.state))
+        in_order = self.kept.in_order(self.state, with_columns=not self.is_narrow)
+        of_filters = (self._said_by(plugin, column, open_rows) for plugin, column in in_order)
         for said in chain(self._foremost, chain.from_iterable(of_filters)):
             positions = np.flatnonzero(~said.verdict.fitting & open_rows[said.rows])
             if len(positions):
@@ -179,13 +189,12 @@ class Fit:
                 open_rows[found.rows] = False
         return rejections
 
-    def _said_by(self, column: FilterColumn, open_rows: Booleans) -> list[PluginVerdict]:
+    def _said_by(self, plugin: FilterPlugin, column: FilterColumn | None, open_rows: Booleans) -> list[PluginVerdict]:
         """What a plugin said about the rows that no plugin before it rejected.
 
         One that keeps nothing was asked only about rows that all the others left; the rest is made up for here.
         """
-        plugin = column.plugin
-        if plugin.name in self.filters.columns:
+        if column is not None:
             rows = np.flatnonzero(open_rows)
             return [PluginVerdict(plugin.name, rows, Verdict(column.bits[rows], column.reasons))]
         said = [verdict for verdict in self._verdicts if verdict.plugin == plugin.name]

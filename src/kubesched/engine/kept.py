@@ -1,142 +1,223 @@
-"""All that is kept about one pod template, and the bringing up to date of it."""
+"""All that is kept for pod templates that no plugin can tell apart, and the bringing up to date of it."""
 
 from __future__ import annotations
 
-from typing import TypeVar
+from collections.abc import Hashable, Iterable
+from typing import Final
 
-from kubesched.columns import Cluster, PodInfo, PodTemplate
+import numpy as np
+
+from kubesched.columns import Booleans, Cluster, JournalReader, PodInfo
+from kubesched.engine.asked import Asked
+from kubesched.engine.family import Family
 from kubesched.engine.filter_column import FilterColumn
-from kubesched.engine.inherited import Inherited
-from kubesched.engine.kept_filters import KeptFilters
-from kubesched.engine.kept_scores import KeptScores, Ranked, Scores
+from kubesched.engine.filter_columns import FilterColumns
 from kubesched.engine.lineup import Lineup
-from kubesched.engine.relatives import Relatives
+from kubesched.engine.pre_filtering import PreFilterAnswers, PreFiltered, run_pre_filters
 from kubesched.engine.row_memo import RowMemo
-from kubesched.engine.score_column import ScoreColumn
+from kubesched.engine.standing import Standing
+from kubesched.engine.sum_scores import SumScores
+from kubesched.engine.totals import Ranked, Scores, Totals
 from kubesched.engine.tracker import ChangeTracker, RowArray, as_rows
-from kubesched.framework import CycleState, Reach
+from kubesched.framework import CycleState, FilterPlugin, PreFilterPlugin, Reach, Stopwatch
 
-C = TypeVar("C", FilterColumn, ScoreColumn)
+_SUMS: Final = (Reach.SUMS,)
+_MOST_ROWS_ONE_BY_ONE: Final = 128
+"""Beyond this, it is faster to ask about all of them, and to add up the answers of all rows anew."""
+_WORTH_KEEPING: Final = 8
+"""If one row in so many has changed, the others are not worth more than a beginning anew."""
 
 
 class Kept:
-    """The answers of filters and scores for one template, with the rows on which they may have become wrong.
+    """The family's answers, and on top of them those of plugins that see nothing but the sums of nodes' resources.
 
     After `refresh` they equal what the plugins would answer if all of them were asked about every row.
     """
 
-    def __init__(self, template: PodTemplate, lineup: Lineup, cluster: Cluster, relatives: Relatives) -> None:
-        self.template = template
+    def __init__(
+        self, pod: PodInfo, standing: Standing, family: Family, lineup: Lineup, cluster: Cluster, asked: Asked
+    ) -> None:
+        self.family = family
+        self._lineup = lineup
         self._cluster = cluster
-        self._relatives = relatives
-        self.aspects = lineup.aspects(template)
+        self._bases = standing.bases
+        self._lasting = CycleState(pod, family.lasting)
+        by_sums = family.by_sums
+        self._pre_filters = PreFilterAnswers(by_sums.pre_filters)
+        self._pre_filtered: PreFiltered | None = None
+        self._pre_filtered_with = -1
         self._tracker = ChangeTracker(cluster.nodes)
+        self._family_changes = JournalReader(family.changes)
+        self._family_version = -1
+        self._filters = FilterColumns(by_sums.filters, cluster, asked)
+        self._scores = SumScores(by_sums.scores, by_sums.pre_scores, cluster, asked)
         self._memo: RowMemo | None = None
-        self._memo_versions = (-1, -1)
-        self.filters = KeptFilters(template, lineup, cluster)
-        self.scores = KeptScores(template, lineup, cluster)
+        self._memo_made_for = -1
+        self._totals = Totals(family, self._scores, lineup, cluster, asked)
+        self.starts = 0
+        """How many pods have come so far."""
+        self.fits: Booleans = np.zeros(0, dtype=np.bool_)
+        """Per row: it has a node, and no kept filter rejects the pod there."""
+        self.feasible = 0
+        self._rows: RowArray | None = None  # the feasible ones, if somebody asked
 
-    @property
-    def rows_asked(self) -> int:
-        """How many answers about single nodes plugins were asked for so far."""
-        return self.filters.rows_asked + self.scores.rows_asked
-
-    def start(self, pod: PodInfo) -> CycleState:
+    def start(self, pod: PodInfo, bases: list[Hashable], stopwatch: Stopwatch | None) -> CycleState:
         """A state for a pod's cycle; what depends on a changed basis is dropped."""
-        state, stale = self.filters.start(pod)
-        if stale:
-            self.scores.invalidate(stale)
+        self.starts += 1
+        self.family.start(bases)
+        if bases is not self._bases:
+            stale = self._lineup.with_other_basis(self._bases, bases)
+            self._bases = bases
+            if not self.family.by_sums.names.isdisjoint(stale):
+                self._pre_filters.doubt(stale)
+                self._drop_sums()
+        state = CycleState(pod, self._lasting)
+        state.stopwatch = self._lasting.stopwatch = self.family.lasting.stopwatch = stopwatch
         return state
 
     def drop(self) -> None:
-        """Forget every answer: nobody inherits one, and all plugins are asked about all rows again."""
-        self.filters.drop()
-        self.scores.drop()
+        """Forget every answer, the family's included."""
+        self.family.drop()
+        self._drop_sums()
+
+    def _drop_sums(self) -> None:
+        self._filters.drop()
+        self._scores.drop()
+        self._totals.drop()
+        self._memo = None
+
+    # ---- PreFilter, Filter ---------------------------------------------------------------------------------------
+
+    def pre_filter(self, state: CycleState, pod: PodInfo) -> PreFiltered:
+        family, own = self.family.pre_filters, self._pre_filters
+        if family.unsure:
+            family.settle(self.family.lasting, pod, self._cluster)
+        if own.unsure:
+            own.settle(self._lasting, pod, self._cluster)
+        made_with = family.version + own.version  # both only grow
+        pre_filtered = self._pre_filtered
+        if pre_filtered is None or made_with != self._pre_filtered_with or not self.family.pre_filters_last:
+            known = family.by_plugin | own.by_plugin
+            pre_filtered, answers = run_pre_filters(
+                self._lineup, lambda plugin: self._state_of(plugin, state), pod, self._cluster.view(), known
+            )
+            family.take_over(answers)
+            own.take_over(answers)
+            self._pre_filtered, self._pre_filtered_with = pre_filtered, made_with
+        state.skipped_filters = pre_filtered.skipped
+        return pre_filtered
+
+    def _state_of(self, plugin: PreFilterPlugin, state: CycleState) -> CycleState:
+        """Where a plugin's PreFilter may write."""
+        reach = self.family.reach[plugin.name]
+        if reach is Reach.CYCLE:
+            return state
+        return self._lasting if reach is Reach.SUMS else self.family.lasting
 
     def refresh(self, state: CycleState, pod: PodInfo) -> None:
         """Ask again where something has changed; only after a PreFilter that did not reject the pod."""
+        family = self.family
+        family.refresh(state, pod)
+        self._totals.follow_family()
         changes = self._tracker.changes()
-        filters, scores = self.filters, self.scores
-        if changes.everything:
-            self.drop()
-            rows: list[int] = []
+        rows = self._family_changes.news()
+        is_new = False
+        number = len(changes.nodes) + len(changes.pods)
+        if changes.everything or number > max(_MOST_ROWS_ONE_BY_ONE, len(self._cluster.nodes) // _WORTH_KEEPING):
+            self._drop_sums()
+        elif number <= _MOST_ROWS_ONE_BY_ONE:
+            self._refresh_rows(state, pod, changes.nodes + changes.pods)
         else:
-            rows = self._without_remembered(changes.pods)
-            if rows:
-                self._ask(state, pod, rows, (Reach.SUMS, Reach.ROW))
-                if self._memo is not None:
-                    self._memo.learn(rows)
-            if changes.nodes:
-                self._ask(state, pod, changes.nodes, (Reach.NODE, Reach.SUMS, Reach.ROW))
-                rows = rows + changes.nodes
-        changed = filters.complete(state, pod, self._inherited_filter)
-        if changed is None:
-            scores.fits_made_anew()
-            self._relatives.has_filtered(self)
-            changed = []
-        if rows or changed:
-            filters.rows_changed(rows + changed)
-            scores.rows_changed(rows + changed, filters.fits)
+            self._ask(state, pod, changes.nodes + changes.pods)
+            self._totals.drop()
+            is_new = True
+        is_new |= self._filters.complete(state, pod) is None
+        if is_new or rows is None or self._family_version != family.version:
+            self._family_version = family.version
+            self.fits = family.fits.copy()
+            self._filters.narrow(self.fits)
+            self.feasible = int(np.count_nonzero(self.fits))
+            self._rows = None
+            self._totals.forget()
+        else:
+            self._settle(rows)
 
-    def ranked(self, state: CycleState, pod: PodInfo, rows: RowArray | None) -> Ranked:
-        """The totals of some feasible rows, or (None) of all of them; only after `refresh`."""
-        version = self.scores.columns_version
-        ranked = self.scores.ranked(state, pod, self.filters.fits, rows, self._inherited_score)
-        if version != self.scores.columns_version:
-            self._relatives.has_scored(self)
-        return ranked
-
-    def scored(self, state: CycleState, pod: PodInfo, rows: RowArray) -> Scores:
-        """Every plugin's scores of some feasible rows; only after `refresh`."""
-        return self.scores.scores(state, pod, rows, self._inherited_score)
-
-    def _inherited_filter(self, name: str) -> Inherited[FilterColumn] | None:
-        relative = self._relatives.filtered(name, self.aspects.get(name))
-        column = relative.filters.columns.get(name) if relative is not None else None
-        return None if relative is None or column is None else self._inherited(relative, name, column)
-
-    def _inherited_score(self, name: str) -> Inherited[ScoreColumn] | None:
-        relative = self._relatives.scored(name, self.aspects.get(name))
-        column = relative.scores.columns.get(name) if relative is not None else None
-        return None if relative is None or column is None else self._inherited(relative, name, column)
-
-    def _inherited(self, relative: Kept, name: str, column: C) -> Inherited[C] | None:
-        """A copy of a relative's column, with the rows at which it may be wrong by now."""
-        if relative is self or not self.filters.has_basis_of(relative.filters, name):
-            return None
-        changes = relative._tracker.pending()
-        if changes.everything or column.is_stale:
-            return None
-        rows = changes.nodes if column.reach is Reach.NODE else changes.nodes + changes.pods
-        return Inherited(column.copy(), rows)
-
-    def _without_remembered(self, rows: list[int]) -> list[int]:
-        """Settle the rows whose answers are remembered; returns the others."""
+    def _refresh_rows(self, state: CycleState, pod: PodInfo, rows: list[int]) -> None:
+        """The sums of these rows have changed: recall what was said of such sums, or ask."""
         if not rows:
-            return rows
-        filters, scores = self.filters, self.scores
-        versions = (filters.columns_version, scores.columns_version)
-        if self._memo is None or self._memo_versions != versions:
-            self._memo = RowMemo(self._cluster.nodes, filters.by_sums, scores.by_sums)
-            self._memo_versions = versions
-        if filters.has_row_columns or scores.has_row_columns:
-            return rows
+            return
+        filters, scores = self._filters, self._scores
+        made_for = filters.version + scores.version  # both only grow
+        if self._memo is None or self._memo_made_for != made_for:
+            self._memo = RowMemo(self._cluster.nodes, filters.by_plugin, scores.by_plugin)
+            self._memo_made_for = made_for
+        memo = self._memo
         unknown: list[int] = []
         for row in rows:
-            answer = self._memo.recall(row)
+            answer = memo.recall(row)
             if answer is None:
                 unknown.append(row)
             else:
-                scores.settle(row, answer.points, fits=filters.settle(row, answer.fits))
-        return unknown
+                self._set(row, answer.fits, answer.points)
+        if unknown:
+            self._ask(state, pod, unknown)
+            memo.learn(unknown)
+            self._settle(unknown)
 
-    def _ask(self, state: CycleState, pod: PodInfo, rows: list[int], reaches: tuple[Reach, ...]) -> None:
-        view = None
-        for filter_column in list(self.filters.columns.values()):
-            if filter_column.reach in reaches and not filter_column.is_stale:
-                view = view or self._cluster.view(as_rows(rows))
-                self.filters.ask(filter_column, state, pod, view)
-        for column in self.scores.columns.values():
-            if column.reach in reaches and not column.is_stale:
-                view = view or self._cluster.view(as_rows(rows))
-                column.merge(view, self.scores.ask(column.plugin, state, pod, view))
+    def _ask(self, state: CycleState, pod: PodInfo, rows: list[int]) -> None:
+        nodes = self._cluster.view(as_rows(rows))
+        self._filters.ask(state, pod, nodes, _SUMS)
+        self._scores.ask(state, pod, nodes)
+
+    def _settle(self, rows: Iterable[int]) -> None:
+        """The columns are up to date at these rows: take that over."""
+        for row in rows:
+            fits = not self._filters.reject(row)
+            points = self._scores.points_at(row, fits and self.family.fits.item(row))
+            self._set(row, fits, points)
+
+    def _set(self, row: int, fits_by_sums: bool, points: int) -> None:
+        fits: bool = fits_by_sums and self.family.fits.item(row)
+        if self.fits.item(row) is not fits:
+            self.fits[row] = fits
+            self.feasible += 1 if fits else -1
+            self._rows = None
+        self._totals.set(row, points, fits=fits)
+
+    def rows(self) -> RowArray:
+        """The feasible rows. Don't write to them."""
+        if self._rows is None:
+            self._rows = np.flatnonzero(self.fits)
+        return self._rows
+
+    def cycle_filters(self, state: CycleState) -> list[FilterPlugin]:
+        """The plugins that must be asked in every cycle, in the order of the profile."""
+        if not (self.family.asked_in_every_cycle or self.family.filters.unkept or self._filters.unkept):
+            return []
+        return [plugin for plugin, column in self.in_order(state) if column is None]
+
+    def in_order(
+        self, state: CycleState, *, with_columns: bool = True
+    ) -> list[tuple[FilterPlugin, FilterColumn | None]]:
+        """The plugins that filter, in the order of the profile, with their answers where such are kept."""
+        columns = self.family.filters.by_plugin | self._filters.by_plugin if with_columns else {}
+        return [
+            (plugin, columns.get(plugin.name))
+            for plugin in self._lineup.filters
+            if plugin.name not in state.skipped_filters
+        ]
+
+    # ---- PreScore, Score -----------------------------------------------------------------------------------------
+
+    def ranked(self, state: CycleState, pod: PodInfo, rows: RowArray | None) -> Ranked:
+        """The totals of some feasible rows, or (None) of all of them; only after `refresh`."""
+        if rows is None and (totals := self._totals.kept()) is not None:
+            return totals
+        is_whole = rows is None
+        return self._totals.ranked(
+            state, self._lasting, pod, self.fits, self.rows() if rows is None else rows, is_whole=is_whole
+        )
+
+    def scored(self, state: CycleState, pod: PodInfo, rows: RowArray) -> Scores:
+        """Every plugin's scores of some feasible rows; only after `refresh`."""
+        return self._totals.scores(state, self._lasting, pod, rows)

@@ -48,31 +48,35 @@ class Lineup:
     def with_basis(self) -> list[Plugin]:
         return [plugin for plugin in self.plugins.values() if type(plugin).basis is not Plugin.basis]
 
-    def aspects(self, template: PodTemplate) -> dict[str, Hashable]:
-        """What plugins look at of a pod, of those that say so."""
-        found = {plugin.name: plugin.aspect(template) for plugin in self._with_aspect}
-        return {name: aspect for name, aspect in found.items() if aspect is not None}
+    def bases(self, template: PodTemplate) -> list[Hashable]:
+        """What the answers for a template rest on: in the order of `with_basis`."""
+        return [plugin.basis(template) for plugin in self.with_basis]
 
-    def reaches(self, template: PodTemplate) -> dict[str, Reach]:
-        return self._fixed_reaches | {plugin.name: plugin.reach_of(template) for plugin in self._with_own_reach}
+    def with_other_basis(self, old: Sequence[Hashable], new: Sequence[Hashable]) -> list[str]:
+        """The plugins whose basis differs."""
+        return [p.name for p, before, now in zip(self.with_basis, old, new, strict=True) if before != now]
 
-    def score_reaches(self, template: PodTemplate) -> dict[str, Reach]:
-        """The reach of PreScore and Score."""
-        return self.reaches(template) | {plugin.name: plugin.score_reach_of(template) for plugin, _ in self.scores}
-
-    # Most plugins leave `reach_of` and `aspect` as they are; asking them for every new template would be a waste.
-
-    @cached_property
-    def _with_aspect(self) -> list[Plugin]:
-        return [plugin for plugin in self.plugins.values() if type(plugin).aspect is not Plugin.aspect]
+    def reaches_of(self, plugin: Plugin, template: PodTemplate) -> tuple[Reach, Reach]:
+        """The reach of PreFilter and Filter, and that of PreScore and Score."""
+        reach = plugin.reach_of(template)
+        return reach, _score_reach(plugin, plugin.score_reach_of(template)) if isinstance(
+            plugin, ScorePlugin
+        ) else reach
 
     @cached_property
-    def _with_own_reach(self) -> list[Plugin]:
-        return [plugin for plugin in self.plugins.values() if type(plugin).reach_of is not Plugin.reach_of]
+    def fixed_reaches(self) -> dict[str, tuple[Reach, Reach]]:
+        """As `reaches_of`, for those plugins that do not look at the template for it."""
+        return {
+            plugin.name: (plugin.reach, _score_reach(plugin, getattr(plugin, "score_reach", None) or plugin.reach))
+            for plugin in self.plugins.values()
+            if type(plugin).reach_of is Plugin.reach_of
+            and (not isinstance(plugin, ScorePlugin) or type(plugin).score_reach_of is ScorePlugin.score_reach_of)
+        }
 
-    @cached_property
-    def _fixed_reaches(self) -> dict[str, Reach]:
-        return {name: plugin.reach for name, plugin in self.plugins.items()}
+
+def _score_reach(plugin: Plugin, reach: Reach) -> Reach:
+    """A normalised score must notice when it ceases to be the same everywhere: it is not remembered by sums."""
+    return Reach.ROW if reach is Reach.SUMS and isinstance(plugin, ScorePlugin) and plugin.normalizes() else reach
 
 
 def ask_pre_filter(

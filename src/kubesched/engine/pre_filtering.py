@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from kubesched.columns import NodeView, PodInfo
+from kubesched.columns import Cluster, NodeView, PodInfo
 from kubesched.engine.lineup import Lineup, ask_pre_filter
 from kubesched.errors import PluginError
 from kubesched.framework import SUCCESS, Code, CycleState, PreFilterPlugin, PreFilterResult, Status
@@ -23,6 +23,35 @@ class PreFiltered:
     """The plugins that limited the pod to `node_names`, sorted."""
     skipped: set[str] = field(default_factory=set)
     """Plugins whose Filter has nothing to say about this pod."""
+
+
+class PreFilterAnswers:
+    """The answers of some plugins, kept while their basis stays the same."""
+
+    def __init__(self, plugins: Iterable[PreFilterPlugin]) -> None:
+        self._plugins = {plugin.name: plugin for plugin in plugins}
+        self.by_plugin: dict[str, PreFilterAnswer] = {}
+        self.unsure: list[str] = []
+        """Those that may say something else by now."""
+        self.version = 0
+        """Another one whenever an answer has become another."""
+
+    def doubt(self, names: Collection[str]) -> None:
+        """The basis of these plugins has changed."""
+        self.unsure += [name for name in names if name in self.by_plugin]
+
+    def settle(self, lasting: CycleState, pod: PodInfo, cluster: Cluster) -> None:
+        """Ask the unsure ones again."""
+        before = {name: self.by_plugin.pop(name) for name in dict.fromkeys(self.unsure)}
+        self.unsure.clear()
+        nodes = cluster.view()
+        answers = {name: ask_pre_filter(self._plugins[name], lasting, pod, nodes) for name in before}
+        self.by_plugin |= answers
+        self.version += answers != before
+
+    def take_over(self, answers: Mapping[str, PreFilterAnswer]) -> None:
+        """Answers of all plugins, in which those that are kept here are looked up."""
+        self.by_plugin = {name: answers[name] for name in self._plugins.keys() & answers.keys()}
 
 
 def run_pre_filters(

@@ -7,8 +7,8 @@ from random import Random
 import numpy as np
 
 from kubesched.columns import Cluster, Integers
-from kubesched.engine.kept_scores import Ranked
 from kubesched.engine.selection import RowTotals, best_of
+from kubesched.engine.totals import Ranked
 from kubesched.engine.tracker import RowArray
 
 

@@ -7,9 +7,10 @@ the asking.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from kubesched.columns import Integers, NodeTable
+from kubesched.columns import NodeTable
 from kubesched.engine.filter_column import FilterColumn
 from kubesched.engine.score_column import ScoreColumn
 
@@ -27,11 +28,14 @@ class Answer(NamedTuple):
 class RowMemo:
     """The answers of the plugins that see sums only, for one template and a fixed set of columns."""
 
-    def __init__(self, table: NodeTable, filters: list[FilterColumn], scores: list[ScoreColumn]) -> None:
+    def __init__(
+        self, table: NodeTable, filters: Mapping[str, FilterColumn], scores: Mapping[str, ScoreColumn]
+    ) -> None:
         self._states = table.sums
         self._filters = len(filters)
-        self._weights = [column.weight for column in scores]
-        self._arrays: list[Integers] = [*(column.bits for column in filters), *(column.raw for column in scores)]
+        self._weights = [column.weight for column in scores.values()]
+        columns: list[FilterColumn | ScoreColumn] = [*filters.values(), *scores.values()]
+        self._arrays = [column.open_rows() for column in columns]
         self._answers: dict[int, Answer] = {}
 
     def recall(self, row: int) -> Answer | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kubesched.columns import Booleans, Cluster
+from kubesched.columns import Cluster
 from kubesched.engine.tracker import RowArray
 from kubesched.framework import Code, NodeStatuses, Status, Verdict
 
@@ -33,13 +33,13 @@ class RowStatuses(NodeStatuses):
         cluster: Cluster,
         rejections: list[PluginVerdict],
         overrides: dict[int, Status],
-        considered: Booleans | None,
+        is_everywhere: bool,
         absent: Status | None,
     ) -> None:
         self._cluster = cluster
         self._rejections = rejections
         self._overrides = overrides
-        self._considered = considered
+        self._is_everywhere = is_everywhere
         if absent is not None:
             self.absent = absent
 
@@ -59,7 +59,7 @@ class RowStatuses(NodeStatuses):
 
     def rows_open_to_preemption(self, cluster: Cluster) -> RowArray:
         """Rows whose status is Unschedulable: removing pods there may help."""
-        if self._considered is None and not self._rejections and not self._overrides:
+        if self._is_everywhere and not self._rejections and not self._overrides:
             everywhere = self.absent.code is Code.UNSCHEDULABLE
             return np.flatnonzero(self._cluster.nodes.exists) if everywhere else np.empty(0, dtype=np.intp)
         rows = [said.rows[~said.verdict.unresolvable()] for said in self._rejections]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from kubesched.columns import Booleans, Integers, NodeView, Rows
+from kubesched.columns import Booleans, Integers, NodeView
 from kubesched.engine.lineup import ask_normalize
+from kubesched.engine.uniform import uniform, writable
 from kubesched.errors import PluginError
 from kubesched.framework import MAX_SCORE, CycleState, PodInfo, Reach, ScorePlugin
 
@@ -16,42 +17,17 @@ class ScoreColumn:
     Once the plugin's basis has changed, the column is stale until the plugin was asked about all rows again.
     """
 
-    __slots__ = (
-        "_constant_points",
-        "_is_shared",
-        "constant",
-        "is_stale",
-        "normalizes",
-        "plugin",
-        "raw",
-        "reach",
-        "weight",
-    )
+    __slots__ = ("_constant_points", "constant", "is_stale", "normalizes", "plugin", "raw", "reach", "weight")
 
     def __init__(self, plugin: ScorePlugin, weight: int, reach: Reach, capacity: int) -> None:
         self.plugin = plugin
         self.weight = weight
         self.normalizes = plugin.normalizes()
-        # A normalised column must notice when it ceases to be constant: it is merged, never filled from a memo.
-        self.reach = Reach.ROW if reach is Reach.SUMS and self.normalizes else reach
-        self.raw: Integers = np.zeros(capacity, dtype=np.int64)
-        self.constant: int | None = None
+        self.reach = reach
+        self.raw: Integers = uniform(0, capacity)
+        self.constant: int | None = 0
         self._constant_points: int | None = None
         self.is_stale = False
-        self._is_shared = False
-
-    def copy(self) -> ScoreColumn:
-        """Scores that placed pods do not change are shared, until one of the two columns is written to."""
-        copy = ScoreColumn(self.plugin, self.weight, self.reach, 0)
-        copy.constant, copy._constant_points = self.constant, self._constant_points
-        self._is_shared = copy._is_shared = self.reach is Reach.NODE
-        copy.raw = self.raw if self._is_shared else self.raw.copy()
-        return copy
-
-    def _write(self, rows: Rows, scores: Integers) -> None:
-        if self._is_shared:
-            self.raw, self._is_shared = self.raw.copy(), False
-        self.raw[rows] = scores
 
     @property
     def is_local(self) -> bool:
@@ -60,30 +36,41 @@ class ScoreColumn:
 
     def fill(self, scores: Integers) -> None:
         """The scores of all rows."""
-        self._write(slice(0, len(scores)), scores)
         first = int(scores[0]) if len(scores) else 0
-        self.constant = first if (scores == first).all() else None
         self._constant_points = None
+        if np.count_nonzero(scores != first):
+            self.constant, self.raw = None, writable(self.raw)
+            self.raw[: len(scores)] = scores
+        else:
+            self.constant, self.raw = first, uniform(first, len(self.raw))
 
     def renew(self, scores: Integers) -> bool:
         """Fresh scores of all rows; whether they are others than before."""
         self.is_stale = False
-        if np.array_equal(self.raw[: len(scores)], scores):
+        if not np.count_nonzero(self.raw[: len(scores)] != scores):
             return False
         self.fill(scores)
         return True
 
     def merge(self, nodes: NodeView, scores: Integers) -> None:
         """The scores of some rows."""
-        self._write(nodes.rows, scores)
-        if self.constant is not None and not (scores == self.constant).all():
-            self.constant = None
+        if self.constant is None or np.count_nonzero(scores != self.constant):
+            self.constant, self.raw = None, writable(self.raw)
+            self.raw[nodes.rows] = scores
+
+    def open_rows(self) -> Integers:
+        """`raw`, to be written to row by row."""
+        self.constant, self.raw = None, writable(self.raw)
+        return self.raw
 
     def weighted(self, fits: Booleans) -> Integers:
-        """Weighted scores of all rows, for a plugin that does not normalise; those of feasible rows are checked."""
+        """Weighted scores of all rows, for a plugin that does not normalise; those of feasible rows are checked.
+
+        Don't write to them.
+        """
         if self.raw.view(np.uint64).max(initial=0) > MAX_SCORE:
             _check(self.plugin, self.raw[fits])
-        return self.raw * self.weight
+        return self.raw if self.weight == 1 else self.raw * self.weight
 
     def points_at(self, row: int, is_checked: bool) -> int:
         """The weighted score of a row, for a plugin that does not normalise."""

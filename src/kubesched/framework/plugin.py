@@ -77,9 +77,11 @@ class Plugin:
         return None
 
     def aspect(self, pod: PodTemplate) -> Hashable:
-        """All that the answers of Filter and Score depend on of a pod: templates that agree in it share them.
+        """All that answers from PreFilter to Score depend on of a pod: templates that agree in it share them.
 
-        None: on anything. It is asked once per template; the reasons of a Filter must follow from it, too.
+        None: on anything. It is asked once per template, and again when the basis has changed. What is written to the
+        state, the words of a rejection and `reach_of` must follow from it, too; and so must the basis, as far as it
+        depends on the pod.
         """
         return None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Final
 
 import numpy as np
@@ -38,8 +38,8 @@ USER_NAMESPACES_ON_HOST_NETWORK: Final = "UserNamespacesHostNetworkSupport"
 def required_features(spec: PodSpec) -> frozenset[str]:
     """The declared features without which a pod cannot run (InferForPodScheduling of Kubernetes 1.36)."""
     features = set()
-    rules = (rule for container in (*spec.containers, *spec.init_containers) for rule in container.restart_policy_rules)
-    if any(rule.action == "RestartAllContainers" for rule in rules):
+    rules = [rule for container in (*spec.containers, *spec.init_containers) for rule in container.restart_policy_rules]
+    if rules and any(rule.action == "RestartAllContainers" for rule in rules):
         features.add(RESTART_ALL_CONTAINERS)
     if spec.host_network and spec.host_users is False:
         features.add(USER_NAMESPACES_ON_HOST_NETWORK)
@@ -55,6 +55,9 @@ class NodeDeclaredFeatures(PreFilterPlugin, FilterPlugin):
     def __init__(self, args: None, handle: Handle) -> None:
         self._is_enabled = handle.gates.enabled("NodeDeclaredFeatures")
         self._required = PerTemplate(lambda pod: required_features(pod.spec))
+
+    def aspect(self, pod: PodTemplate) -> Hashable:
+        return self._required.of(pod)
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Status:
         return SUCCESS if self._is_enabled and self._required.of(pod.template) else SKIP

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Hashable, Sequence, Set
 from typing import Final
 
 import numpy as np
@@ -40,6 +40,9 @@ class NodePorts(PreFilterPlugin, FilterPlugin):
 
     def __init__(self, args: None, handle: Handle) -> None:
         self._templates = handle.cluster.templates
+
+    def aspect(self, pod: PodTemplate) -> Hashable:
+        return pod.host_ports
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Status:
         return SUCCESS if pod.template.host_ports else SKIP

@@ -59,17 +59,17 @@ class VolumeZone(PreFilterPlugin, FilterPlugin):
             return None
         return self._claims.version, self._volumes.version, self._classes.version
 
+    def aspect(self, pod: PodTemplate) -> Hashable:
+        topologies = self._topologies(pod)
+        return None if isinstance(topologies, Status) else topologies
+
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Status:
-        topologies: list[Topology] = []
-        for name in pod.template.claim_names:
-            volume = self._volume_of(pod.template.namespace, name)
-            if isinstance(volume, Status):
-                return volume
-            if volume is not None:
-                topologies += topologies_of(volume)
+        topologies = self._topologies(pod.template)
+        if isinstance(topologies, Status):
+            return topologies
         if not topologies:
             return SKIP
-        state.write(NAME, tuple(topologies))
+        state.write(NAME, topologies)
         return SUCCESS
 
     def filter_nodes(self, state: CycleState, pod: PodTemplate, nodes: NodeView) -> Verdict:
@@ -88,6 +88,17 @@ class VolumeZone(PreFilterPlugin, FilterPlugin):
             EventHint(ClusterEvent(Resource.PERSISTENT_VOLUME_CLAIM, changed), _after_claim_changed, per_template=True),
             EventHint(ClusterEvent(Resource.PERSISTENT_VOLUME, changed), _after_volume_changed, per_template=True),
         )
+
+    def _topologies(self, pod: PodTemplate) -> tuple[Topology, ...] | Status:
+        """What the volumes of a pod's claims ask of nodes, or why it cannot be scheduled."""
+        topologies: list[Topology] = []
+        for name in pod.claim_names:
+            volume = self._volume_of(pod.namespace, name)
+            if isinstance(volume, Status):
+                return volume
+            if volume is not None:
+                topologies += topologies_of(volume)
+        return tuple(topologies)
 
     def _volume_of(self, namespace: str, claim_name: str) -> PersistentVolume | Status | None:
         """The volume of a claim, None while it waits for its first consumer, or why there is none."""

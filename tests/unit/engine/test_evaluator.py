@@ -326,14 +326,27 @@ def test_a_basis_that_raises_costs_this_attempt_only() -> None:
 def test_equal_pods_are_asked_about_once() -> None:
     """The second pod of a template costs no question as long as nothing changes."""
     bench = Bench(Full())
-    first = bench.evaluator.filter(bench.info("one"))
-    asked = first.filters.rows_asked
+    bench.evaluator.filter(bench.info("one"))
+    asked = bench.evaluator.rows_asked
     bench.evaluator.filter(bench.info("two"))
-    assert first.filters.rows_asked == asked == 3
+    assert bench.evaluator.rows_asked == asked == 3
     assert (bench.evaluator.hits, bench.evaluator.misses) == (1, 1)
     bench.place("b")
     bench.evaluator.filter(bench.info("three"))
-    assert first.filters.rows_asked == asked + 1
+    assert bench.evaluator.rows_asked == asked + 1
+
+
+def test_a_pod_for_one_node_is_compared_with_that_node_alone() -> None:
+    """As long as few pods of its kind have come; then answers are kept as for any other."""
+    moody = Moody()
+    moody.answers["PreFilter"] = (PreFilterResult(frozenset(["b"])), SUCCESS)
+    bench = Bench(moody, Full())
+    asked = []
+    for _ in range(6):
+        before = bench.evaluator.rows_asked
+        assert bench.evaluator.filter(bench.info()).names() == ["b"]
+        asked.append(bench.evaluator.rows_asked - before)
+    assert asked == [0, 0, 0, 0, 6, 0]
 
 
 def test_a_skipped_score_plugin_gives_no_points() -> None:
@@ -360,7 +373,7 @@ def test_large_clusters_of_like_nodes_are_judged_like_small_ones() -> None:
     evaluator = Evaluator(lineup, cluster, PodNominator(), Random(1))
     info = cluster.templates.info(make_pod(cpu="500m"))
     kept = evaluator.filter(info)
-    assert kept.filters.rows_asked < 100
+    assert evaluator.rows_asked < 100
     verdict = fit.filter_nodes(CycleState(info), info.template, cluster.view())
     assert kept.rows().tolist() == np.flatnonzero(verdict.fitting).tolist()
     state = CycleState(info)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Hashable, Sequence
 from datetime import timedelta
 from typing import Any, Final
 
@@ -44,6 +44,7 @@ from kubesched.plugins.dynamic_resources.pre_binding import PreBinding
 from kubesched.plugins.dynamic_resources.pre_filtering import prepare, requested_extended_resources
 from kubesched.plugins.dynamic_resources.reserving import reserve, unreserve
 from kubesched.plugins.normalize import in_proportion
+from kubesched.plugins.per_template import PerTemplate
 
 NAME: Final = "DynamicResources"
 _BINDING_TIMEOUT: Final = timedelta(minutes=10)
@@ -66,14 +67,21 @@ class DynamicResources(
         self._timeout = (args.filter_timeout or timedelta()).total_seconds() if features.filter_timeout else 0.0
         self._binding_timeout = (args.binding_timeout or _BINDING_TIMEOUT).total_seconds()
         self._pre_binding = PreBinding(handle, self._devices, self._writer, self._binding_timeout)
+        self._wants_devices = PerTemplate(
+            lambda pod: bool(pod.spec.resource_claims or requested_extended_resources(pod))
+        )
         self._cleanups: set[asyncio.Task[None]] = set()
 
     def reach_of(self, pod: PodTemplate) -> Reach:
         """Only pods that may want devices need a look in every cycle."""
         return Reach.CYCLE if self.concerns(pod) else Reach.NODE
 
+    def aspect(self, pod: PodTemplate) -> Hashable:
+        """All pods that want no devices are the same."""
+        return None if self.concerns(pod) else ()
+
     def concerns(self, pod: PodTemplate) -> bool:
-        return bool(pod.spec.resource_claims or requested_extended_resources(pod))
+        return self._wants_devices.of(pod)
 
     def events_to_register(self) -> Sequence[EventHint]:
         return self._hints.events()

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
+import numpy as np
+
 from kubesched.columns import (
     AffinityTerm,
     CarriedTerm,
@@ -34,7 +36,7 @@ class CountIn:
 
     def is_anywhere(self) -> bool:
         """Whether any such pod is on a node that has the topology's label."""
-        return bool(self.count.total) and bool(self.count.per_domain(self.column).any())
+        return bool(self.count.total) and bool(np.count_nonzero(self.count.per_domain(self.column)))
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from kubesched.framework import (
 )
 from kubesched.plugins.inter_pod_affinity.filtering import judge
 from kubesched.plugins.inter_pod_affinity.hints import EVENTS
-from kubesched.plugins.inter_pod_affinity.plan import NAME, Plans
+from kubesched.plugins.inter_pod_affinity.plan import EMPTY, NAME, Plans
 from kubesched.plugins.inter_pod_affinity.scoring import normalized, raw_scores
 from kubesched.plugins.inter_pod_affinity.terms import parse_problem
 
@@ -43,6 +43,13 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
     def basis(self, pod: PodTemplate) -> Hashable:
         try:
             return self._plans.of(pod).basis()
+        except InvalidObjectError:
+            return None
+
+    def aspect(self, pod: PodTemplate) -> Hashable:
+        """Pods that no term speaks of, neither their own nor another's, are all the same."""
+        try:
+            return () if self._plans.of(pod) is EMPTY else None
         except InvalidObjectError:
             return None
 

@@ -29,4 +29,5 @@ def normalized(scores: Integers) -> Integers:
     if least == largest:
         return np.zeros(len(scores), dtype=np.int64)
     share: Floats = (scores - least) / np.float64(largest - least)
-    return (MAX_SCORE * share).astype(np.int64)
+    share *= MAX_SCORE
+    return share.astype(np.int64)

@@ -33,6 +33,7 @@ from kubesched.objects import (
 from kubesched.plugins.node_volume_limits.attachable import Attachable, PodVolumes, VolumeLookup
 from kubesched.plugins.node_volume_limits.attached import AttachedHere, AttachedVolumes
 from kubesched.plugins.node_volume_limits.hints import EVENTS
+from kubesched.plugins.per_template import PerSituation, PerTemplate
 from kubesched.plugins.storage.csi_migration import in_tree_plugin
 from kubesched.plugins.storage.csi_nodes import CsiNodeColumns
 
@@ -55,22 +56,28 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin):
         self._csi_drivers = objects.of(CSIDriver)
         self._wants_driver = handle.gates.enabled("VolumeLimitScaling")
         self._lookup = VolumeLookup(objects)
+        self._has_volumes = PerTemplate(_has_volumes)
+        self._wanted = PerSituation(self._lookup.volumes_of)
         self._csi_nodes = CsiNodeColumns(handle.cluster, objects.of(CSINode))
         self._attached = AttachedVolumes(handle.cluster, objects, self._lookup)
 
     def basis(self, pod: PodTemplate) -> Hashable:
-        if not pod.spec.volumes:
+        return (self._versions(), self._uses_known_volumes(pod)) if self._has_volumes.of(pod) else None
+
+    def aspect(self, pod: PodTemplate) -> Hashable:
+        """Volumes that no placed pod uses are the same if they are of the same driver."""
+        if not self._has_volumes.of(pod):
+            return ()
+        wanted = self._wanted.of(pod, self._versions())
+        if wanted.failures or self._uses_known_volumes(pod):
             return None
-        return tuple([store.version for store in self._stores])
+        return tuple(sorted((volume.driver, volume.is_migrated) for volume in wanted.volumes))
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Status:
-        template = pod.template
-        if template.volume_claims or any(in_tree_plugin(volume) for volume in template.spec.volumes):
-            return SUCCESS
-        return SKIP
+        return SUCCESS if self._has_volumes.of(pod.template) else SKIP
 
     def filter_nodes(self, state: CycleState, pod: PodTemplate, nodes: NodeView) -> Verdict:
-        wanted = self._lookup.volumes_of(pod)
+        wanted = self._wanted.of(pod, self._versions())
         self._csi_nodes.refresh()
         if wanted.failures:
             return self._failing(wanted, nodes)
@@ -95,6 +102,14 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin):
 
     def events_to_register(self) -> Sequence[EventHint]:
         return EVENTS
+
+    def _versions(self) -> tuple[int, ...]:
+        return tuple([store.version for store in self._stores])
+
+    def _uses_known_volumes(self, pod: PodTemplate) -> bool:
+        """Whether a placed pod uses one of the pod's volumes: then its node has nothing new to attach."""
+        self._attached.refresh()
+        return any(self._attached.rows_using(volume) for volume in self._wanted.of(pod, self._versions()).volumes)
 
     def _exceeds(
         self,
@@ -152,6 +167,10 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin):
         broken[list(self._attached.failures)] = True
         where: Booleans = (broken & self._csi_nodes.is_limited & nodes.table.exists)[nodes.rows]
         return where
+
+
+def _has_volumes(pod: PodTemplate) -> bool:
+    return bool(pod.volume_claims) or any(in_tree_plugin(volume) for volume in pod.spec.volumes)
 
 
 def _failing_at(where: Booleans, status: Status, nodes: NodeView) -> Verdict:

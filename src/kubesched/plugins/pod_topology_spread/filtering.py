@@ -26,7 +26,7 @@ def judge(plan: Plan, pod: PodTemplate, nodes: NodeView) -> Verdict:
     for spread in reversed(plan.spreads):
         domains = nodes.domains(spread.column.key)
         if nodes.what_if is None:
-            too_skewed = _skewed_domains(spread)[domains]
+            too_skewed = skewed_domains(spread)[domains]
         else:
             too_skewed = _skewed_rows(spread, pod, nodes, nodes.what_if)
         np.copyto(bits, TOO_SKEWED, where=too_skewed)
@@ -34,7 +34,7 @@ def judge(plan: Plan, pod: PodTemplate, nodes: NodeView) -> Verdict:
     return Verdict(bits, REASONS)
 
 
-def _skewed_domains(spread: Spread) -> Booleans:
+def skewed_domains(spread: Spread) -> Booleans:
     """Per domain: whether it has too many pods to take one more."""
     sums, domains = spread.sums(), spread.part.domains
     compared = sums[:ABSENT] if len(domains) == len(sums) - 1 else sums[domains]

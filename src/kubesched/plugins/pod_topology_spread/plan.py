@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from dataclasses import dataclass
 from itertools import count
 from typing import Final
@@ -47,9 +46,6 @@ class Plan:
     carrying: Booleans | None = None
     problem: str = ""
 
-    def versions(self) -> tuple[int, ...]:
-        return tuple([spread.count.version for spread in self.spreads])
-
 
 NOTHING: Final = Plan()
 
@@ -61,11 +57,6 @@ class PlanPair:
     number: int
     hard: Plan
     soft: Plan
-
-    def basis(self) -> Hashable:
-        if not self.hard.spreads and not self.soft.spreads:
-            return None
-        return (self.number, self.hard.versions(), self.soft.versions())
 
 
 class Plans:

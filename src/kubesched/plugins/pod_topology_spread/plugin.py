@@ -21,9 +21,9 @@ from kubesched.framework import (
     Verdict,
 )
 from kubesched.plugins.pod_topology_spread.constraints import Constraints
-from kubesched.plugins.pod_topology_spread.filtering import judge
+from kubesched.plugins.pod_topology_spread.filtering import judge, skewed_domains
 from kubesched.plugins.pod_topology_spread.hints import Hints
-from kubesched.plugins.pod_topology_spread.plan import NAME, Plans
+from kubesched.plugins.pod_topology_spread.plan import NAME, NOTHING, Plans
 from kubesched.plugins.pod_topology_spread.scoring import normalized, raw_scores, topology_weights
 
 
@@ -40,7 +40,18 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
         self._hints = Hints(constraints)
 
     def basis(self, pod: PodTemplate) -> Hashable:
-        return self._plans.of(pod).basis()
+        """Which domains have too many pods, instead of how many: that changes less often.
+
+        Scores rest on the counts themselves, and are asked for in every cycle.
+        """
+        plans = self._plans.of(pod)
+        if not plans.hard.spreads:
+            return plans.number if plans.soft.spreads else None
+        return (plans.number, *[skewed_domains(spread).tobytes() for spread in plans.hard.spreads])
+
+    def aspect(self, pod: PodTemplate) -> Hashable:
+        plans = self._plans.of(pod)
+        return () if plans.hard is NOTHING and plans.soft is NOTHING else None
 
     def score_reach_of(self, pod: PodTemplate) -> Reach:
         """The weights of topologies depend on which nodes are feasible."""

@@ -10,9 +10,10 @@ import numpy as np
 from kubesched.columns import Booleans, Integers, NodeView
 from kubesched.errors import InvalidObjectError
 from kubesched.framework import ObjectStore, Reason, Status, Verdict
-from kubesched.objects import PersistentVolume, PersistentVolumeClaim, StorageClass
+from kubesched.objects import NodeSelector, PersistentVolume, PersistentVolumeClaim, StorageClass
 from kubesched.objects.quantity import Quantity
 from kubesched.plugins.storage.claims import SELECTED_NODE, STORAGE, class_of_claim
+from kubesched.plugins.storage.csi_migration import in_tree_plugin
 from kubesched.plugins.storage.csi_nodes import CsiNodeColumns
 from kubesched.plugins.volume_binding.assume_cache import AssumeCache
 from kubesched.plugins.volume_binding.pod_claims import PodClaims
@@ -88,6 +89,14 @@ class VolumeFinder:
             self._capacities.refresh()
             self._serve(claims.delayed, nodes, found)
         return found
+
+    def ways_to(self, claims: tuple[PersistentVolumeClaim, ...]) -> tuple[NodeSelector | None, ...] | None:
+        """From where the volumes of bound claims can be reached; None if that takes more than a look at the volumes."""
+        volumes = [self._volumes.get(claim.spec.volume_name) for claim in claims]
+        if any(volume is None or in_tree_plugin(volume.spec) is not None for volume in volumes):
+            return None
+        affinities = (volume.spec.node_affinity for volume in volumes if volume is not None)
+        return tuple(affinity.required if affinity is not None else None for affinity in affinities)
 
     def bindings(self, found: Found, position: int) -> list[tuple[PersistentVolume, PersistentVolumeClaim]]:
         """The volumes that the claims would get on one node."""

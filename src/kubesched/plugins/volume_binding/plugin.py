@@ -88,6 +88,14 @@ class VolumeBinding(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, 
             return None
         return (self._claims.version, self._volumes.version, *[store.version for store in self._stores])
 
+    def aspect(self, pod: PodTemplate) -> Hashable:
+        """Of claims that are bound already, only from where their volumes can be reached."""
+        if not pod.volume_claims:
+            return ()
+        self._claims.refresh()
+        claims = self._sorter.sort(pod)
+        return None if isinstance(claims, Status) or claims.delayed else self._finder.ways_to(claims.bound)
+
     def concerns(self, pod: PodTemplate) -> bool:
         return bool(pod.volume_claims)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -58,6 +58,9 @@ class VolumeRestrictions(PreFilterPlugin, FilterPlugin):
 
     def reach_of(self, pod: PodTemplate) -> Reach:
         return Reach.CYCLE if pod.claim_names else Reach.ROW
+
+    def aspect(self, pod: PodTemplate) -> Hashable:
+        return disks_of(pod.spec.volumes)
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Status:
         template = pod.template

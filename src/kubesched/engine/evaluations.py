@@ -1,0 +1,80 @@
+"""What is kept, for which templates, in bounded memory."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Hashable
+from itertools import count
+from typing import Final
+from weakref import WeakValueDictionary
+
+from kubesched.columns import Cluster, PodInfo, PodTemplate
+from kubesched.engine.asked import Asked
+from kubesched.engine.family import Family
+from kubesched.engine.kept import Kept
+from kubesched.engine.lineup import Lineup
+from kubesched.engine.standing import Standing
+
+_BYTES_FOR_EVALUATIONS: Final = 512 << 20
+_BYTES_PER_ROW: Final = 128
+_FEWEST_KEPT: Final = 8
+
+
+class Evaluations:
+    """Finds what is kept for a pod, or begins anew; beyond a limit, the least recently used leave."""
+
+    def __init__(self, lineup: Lineup, cluster: Cluster) -> None:
+        self._lineup = lineup
+        self._cluster = cluster
+        self._kept: OrderedDict[Kept, Hashable] = OrderedDict()  # with their keys
+        self._by_key: dict[Hashable, Kept] = {}
+        self._families: WeakValueDictionary[Hashable, Family] = WeakValueDictionary()
+        self._numbers = count()
+        self.asked = Asked()
+        self.hits = 0
+        self.misses = 0
+
+    def standing_of(self, template: PodTemplate) -> Standing:
+        """The template's ties to the plugins as they are now. It is kept with the template."""
+        standing: Standing | None = template.memo.get(self)
+        if standing is None:
+            standing = template.memo[self] = Standing(template, self._lineup, next(self._numbers))
+        else:
+            standing.renew(template)
+        return standing
+
+    def kept_for(self, pod: PodInfo, standing: Standing) -> Kept:
+        kept = standing.kept
+        if kept is None or kept not in self._kept:
+            kept = self._by_key.get(standing.key)
+            if kept is None:
+                self.misses += 1
+                return self._keep(pod, standing)
+            standing.kept = kept
+        self.hits += 1
+        self._kept.move_to_end(kept)
+        return kept
+
+    def drop(self, kept: Kept) -> None:
+        """Keep it no longer, nor what it shares with others."""
+        key = self._kept.pop(kept, None)
+        if key is not None:
+            del self._by_key[key]
+        kept.drop()
+
+    def forget(self) -> None:
+        """Keep nothing."""
+        self._kept.clear()
+        self._by_key.clear()
+
+    def _keep(self, pod: PodInfo, standing: Standing) -> Kept:
+        family = self._families.get(standing.family)
+        if family is None:
+            family = self._families[standing.family] = Family(pod, standing, self._lineup, self._cluster, self.asked)
+        kept = Kept(pod, standing, family, self._lineup, self._cluster, self.asked)
+        standing.kept = self._by_key[standing.key] = kept
+        self._kept[kept] = standing.key
+        most = max(_FEWEST_KEPT, _BYTES_FOR_EVALUATIONS // (_BYTES_PER_ROW * self._cluster.nodes.capacity))
+        while len(self._kept) > most:
+            del self._by_key[self._kept.popitem(last=False)[1]]
+        return kept

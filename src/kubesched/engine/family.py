@@ -1,0 +1,123 @@
+"""What templates share that differ only in what they take of a node's resources."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from kubesched.columns import Booleans, Cluster, Journal, PodInfo
+from kubesched.engine.asked import Asked
+from kubesched.engine.family_scores import FamilyScores
+from kubesched.engine.filter_columns import FilterColumns
+from kubesched.engine.lineup import Lineup
+from kubesched.engine.pre_filtering import PreFilterAnswers
+from kubesched.engine.standing import Standing, Tie
+from kubesched.engine.tracker import ChangeTracker, as_rows
+from kubesched.framework import CycleState, FilterPlugin, PreFilterPlugin, PreScorePlugin, Reach, ScorePlugin
+
+_KEPT: Final = (Reach.NODE, Reach.ROW)
+_MOST_ROWS_ONE_BY_ONE: Final = 32
+"""Beyond this, it is faster to add up the answers of all rows anew."""
+
+
+class BySums(NamedTuple):
+    """The plugins that see sums only, by extension point."""
+
+    pre_filters: list[PreFilterPlugin]
+    filters: list[tuple[FilterPlugin, Reach]]
+    pre_scores: list[tuple[PreScorePlugin, bool]]
+    scores: list[tuple[ScorePlugin, int]]
+    names: frozenset[str]
+
+
+class Family:
+    """The answers of all plugins but those that see sums only, for templates that have the same ties to them.
+
+    After `refresh` they equal what the plugins would answer if all of them were asked about every row.
+    """
+
+    def __init__(self, pod: PodInfo, standing: Standing, lineup: Lineup, cluster: Cluster, asked: Asked) -> None:
+        self._lineup = lineup
+        self._cluster = cluster
+        self._bases = standing.bases
+        self._tracker = ChangeTracker(cluster.nodes)
+        self.lasting = CycleState(pod)
+        """What plugins write in PreFilter and PreScore, where that outlives the cycle."""
+        ties = standing.ties
+        self.reach = {name: tie.reach for name, tie in ties.items()}
+        self.by_sums = _by_sums(ties, lineup)
+        self.pre_filters = PreFilterAnswers([p for p in lineup.pre_filters if ties[p.name].reach in _KEPT])
+        self.filters = FilterColumns(
+            [(p, ties[p.name].reach) for p in lineup.filters if ties[p.name].reach in _KEPT], cluster, asked
+        )
+        self.scores = FamilyScores(ties, lineup, cluster, asked)
+        self.asked_in_every_cycle = [p for p in lineup.filters if ties[p.name].reach is Reach.CYCLE]
+        self.pre_filters_last = all(ties[p.name].reach is not Reach.CYCLE for p in lineup.pre_filters)
+        self.fits: Booleans = np.zeros(0, dtype=np.bool_)
+        """Per row: it has a node, and no kept filter rejects the pod there."""
+        self.version = 0
+        """Another one whenever `fits` was made anew."""
+        self.changes: Journal[int] = Journal()
+        """Rows at which `fits` or the points may have changed otherwise."""
+
+    def start(self, bases: list[Hashable]) -> None:
+        """Note whose basis has changed since the last time."""
+        if bases is self._bases:
+            return
+        stale = self._lineup.with_other_basis(self._bases, bases)
+        self._bases = bases
+        if stale:
+            self.pre_filters.doubt(stale)
+            self.filters.doubt(stale)
+            self.scores.doubt(stale)
+
+    def drop(self) -> None:
+        """Forget every answer: all plugins are asked about all rows again."""
+        self.filters.drop()
+        self.scores.drop()
+
+    def refresh(self, state: CycleState, pod: PodInfo) -> None:
+        """Ask again where something has changed; only after a PreFilter that did not reject the pod."""
+        changes = self._tracker.changes(with_pods=self.filters.look_at_pods or self.scores.look_at_pods)
+        rows: list[int] = []
+        if changes.everything:
+            self.drop()
+        else:
+            if changes.pods:
+                self._ask(state, pod, changes.pods, (Reach.ROW,))
+                rows += changes.pods
+            if changes.nodes:
+                self._ask(state, pod, changes.nodes, _KEPT)
+                rows += changes.nodes
+        changed = self.filters.complete(state, pod)
+        if changed is None or len(changed) > _MOST_ROWS_ONE_BY_ONE:
+            self.fits = self._cluster.nodes.exists.copy()
+            self.filters.narrow(self.fits)
+            self.version += 1
+        else:
+            rows += changed
+            for row in rows:
+                self.fits[row] = self._cluster.nodes.exists[row] and not self.filters.reject(row)
+        if rows:
+            self.scores.rows_changed(rows, self.fits)
+            for row in rows:
+                self.changes.append(row)
+
+    def _ask(self, state: CycleState, pod: PodInfo, rows: list[int], reaches: tuple[Reach, ...]) -> None:
+        nodes = self._cluster.view(as_rows(rows))
+        self.filters.ask(state, pod, nodes, reaches)
+        self.scores.ask(state, pod, nodes, reaches)
+
+
+def _by_sums(ties: Mapping[str, Tie], lineup: Lineup) -> BySums:
+    filters = [plugin for plugin in lineup.filters if ties[plugin.name].reach is Reach.SUMS]
+    scores = [item for item in lineup.scores if ties[item[0].name].score_reach is Reach.SUMS]
+    return BySums(
+        pre_filters=[plugin for plugin in lineup.pre_filters if ties[plugin.name].reach is Reach.SUMS],
+        filters=[(plugin, Reach.SUMS) for plugin in filters],
+        pre_scores=[(plugin, True) for plugin in lineup.pre_scores if ties[plugin.name].score_reach is Reach.SUMS],
+        scores=scores,
+        names=frozenset([*(plugin.name for plugin in filters), *(plugin.name for plugin, _ in scores)]),
+    )

@@ -1,0 +1,153 @@
+"""The scores that a whole family of templates shares."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+import numpy as np
+
+from kubesched.columns import Booleans, Cluster, Integers, NodeView, PodInfo
+from kubesched.engine.asked import Asked
+from kubesched.engine.lineup import Lineup, ask_score
+from kubesched.engine.pre_scoring import PreScoreAnswers
+from kubesched.engine.score_column import ScoreColumn
+from kubesched.engine.standing import Tie
+from kubesched.framework import CycleState, Reach, ScorePlugin
+
+
+class FamilyScores:
+    """PreScore and Score of all plugins but those that see sums only.
+
+    Plugins with the score reach CYCLE are asked about the feasible rows in every cycle; the others keep raw scores for
+    all rows. A score is local if it depends on its row alone: it is not normalised, or normalised to a constant. The
+    `points` are the sum of the local ones.
+    """
+
+    def __init__(self, ties: Mapping[str, Tie], lineup: Lineup, cluster: Cluster, asked: Asked) -> None:
+        self._cluster = cluster
+        self._asked = asked
+        self._plugins = [
+            (plugin, weight, ties[plugin.name].score_reach)
+            for plugin, weight in lineup.scores
+            if ties[plugin.name].score_reach is not Reach.SUMS
+        ]
+        reaches = [(plugin, ties[plugin.name].score_reach) for plugin in lineup.pre_scores]
+        self.pre_scores = PreScoreAnswers(
+            [(plugin, reach is not Reach.CYCLE) for plugin, reach in reaches if reach is not Reach.SUMS]
+        )
+        self._least_total = 0 if lineup.scores else 1  # without score plugins every node gets 1 (prioritizeNodes)
+        self._all_last = all(reach is not Reach.CYCLE for _, reach in reaches) and all(
+            reach is not Reach.CYCLE for _, _, reach in self._plugins
+        )
+        self._is_complete = False
+        self.look_at_pods = any(reach is Reach.ROW for _, _, reach in self._plugins)
+        """Whether a score may depend on the pods of its row, beyond their sums."""
+        self.by_plugin: dict[str, ScoreColumn] = {}
+        """Kept raw scores; the family brings them up to date where rows have changed."""
+        self._points: Integers | int | None = None  # an array only where not all rows have the same
+        self._uneven: list[ScoreColumn] = []
+        self._constants: list[ScoreColumn] = []
+        self._offset = 0
+        self.version = 0
+        """Another one whenever the points of any row may have changed beyond the rows that `rows_changed` names."""
+
+    @property
+    def are_settled(self) -> bool:
+        """Nobody needs to be asked anything, as long as no row changes."""
+        return self._all_last and self._is_complete
+
+    def doubt(self, names: Collection[str]) -> None:
+        """The basis of these plugins has changed."""
+        self.pre_scores.doubt(names)
+        self._is_complete = False
+        for name in names:
+            if (column := self.by_plugin.get(name)) is not None:
+                column.is_stale = True
+
+    def drop(self) -> None:
+        """Everything may have changed."""
+        self.by_plugin.clear()
+        self._is_complete = False
+        self._drop_points()
+
+    def ask(self, state: CycleState, pod: PodInfo, nodes: NodeView, reaches: Collection[Reach]) -> None:
+        """Ask about some rows again, where scores are kept that are not known to be stale."""
+        for column in self.by_plugin.values():
+            if column.reach in reaches and not column.is_stale:
+                column.merge(nodes, self._ask(column.plugin, state, pod, nodes))
+
+    def rows_changed(self, rows: list[int], fits: Booleans) -> None:
+        """The columns are up to date at these rows: take that over into the points."""
+        if self._points is None:
+            return
+        if any(column.constant is None for column in self._constants):
+            self._drop_points()
+        elif isinstance(self._points, np.ndarray):
+            for row in rows:
+                is_checked = bool(fits[row])
+                self._points[row] = self._offset + sum([c.points_at(row, is_checked) for c in self._uneven])
+
+    def complete(self, state: CycleState, pod: PodInfo) -> None:
+        """After PreScore: get the scores that plugins keep and that are not there yet, or stale."""
+        for plugin, weight, reach in self._plugins:
+            name = plugin.name
+            column = self.by_plugin.get(name)
+            if reach is Reach.CYCLE or name in state.skipped_scores:
+                if column is not None:
+                    del self.by_plugin[name]
+                    self._drop_points()
+            elif column is None:
+                column = self.by_plugin[name] = ScoreColumn(plugin, weight, reach, self._cluster.nodes.capacity)
+                column.fill(self._ask(plugin, state, pod, self._cluster.view()))
+                self._drop_points()
+            elif column.is_stale:
+                self._renew(column, state, pod)
+        self._is_complete = True
+
+    def points(self, state: CycleState, pod: PodInfo, fits: Booleans) -> Integers | int:
+        """Per row: the points of the local scores; one number where they are the same everywhere. Don't write to it."""
+        if self._points is None:
+            columns = self.by_plugin.values()
+            self._constants = [column for column in columns if column.constant is not None]
+            self._uneven = [column for column in columns if column.constant is None and not column.normalizes]
+            self._points = self._offset = self._constant_points(state, pod)
+            for column in self._uneven:
+                self._points = column.weighted(fits) + self._points
+        return self._points
+
+    def points_at(self, row: int) -> int:
+        """The points of a row, once `points` was called."""
+        points = self._points
+        assert points is not None, "made before anybody adds them up"
+        return points if isinstance(points, int) else int(points[row])
+
+    def not_local(self, state: CycleState) -> list[tuple[ScorePlugin, int, ScoreColumn | None]]:
+        """The plugins whose scores depend on other rows or on the cycle, with their weights and kept raw scores."""
+        return [
+            (plugin, weight, column)
+            for plugin, weight, _ in self._plugins
+            if plugin.name not in state.skipped_scores
+            and ((column := self.by_plugin.get(plugin.name)) is None or not column.is_local)
+        ]
+
+    def _renew(self, column: ScoreColumn, state: CycleState, pod: PodInfo) -> None:
+        """Bring a stale column up to date."""
+        constant, was_local = column.constant, column.is_local
+        has_changed = column.renew(self._ask(column.plugin, state, pod, self._cluster.view()))
+        if self._points is None or not has_changed or not (was_local or column.is_local):
+            return
+        is_another_constant = constant is not None and column.constant is not None
+        if not is_another_constant or self._offset != self._constant_points(state, pod):
+            self._drop_points()
+
+    def _constant_points(self, state: CycleState, pod: PodInfo) -> int:
+        """The points that every row gets."""
+        return self._least_total + sum([column.constant_points(state, pod) for column in self._constants])
+
+    def _ask(self, plugin: ScorePlugin, state: CycleState, pod: PodInfo, nodes: NodeView) -> Integers:
+        self._asked.rows += len(nodes)
+        return ask_score(plugin, state, pod, nodes)
+
+    def _drop_points(self) -> None:
+        self._points = None
+        self.version += 1

@@ -1,0 +1,90 @@
+"""The scores of plugins that see nothing but the sums of nodes' resources."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from kubesched.columns import Booleans, Cluster, Integers, NodeView, PodInfo
+from kubesched.engine.asked import Asked
+from kubesched.engine.lineup import ask_score
+from kubesched.engine.pre_scoring import PreScoreAnswers
+from kubesched.engine.score_column import ScoreColumn, normalized
+from kubesched.framework import CycleState, PreScorePlugin, Reach, ScorePlugin
+
+
+class SumScores:
+    """PreScore and Score of the plugins with the score reach SUMS. None of them normalises."""
+
+    def __init__(
+        self,
+        plugins: Sequence[tuple[ScorePlugin, int]],
+        pre_scores: Sequence[tuple[PreScorePlugin, bool]],
+        cluster: Cluster,
+        asked: Asked,
+    ) -> None:
+        self._plugins = plugins
+        self._pre_score_plugins = pre_scores
+        self._cluster = cluster
+        self._asked = asked
+        self.pre_scores = PreScoreAnswers(pre_scores)
+        self.by_plugin: dict[str, ScoreColumn] = {}
+        self._is_complete = False
+        self.version = 0
+        """Another one whenever columns came or went."""
+
+    def drop(self) -> None:
+        """Everything may have changed."""
+        self.by_plugin.clear()
+        self.version += 1
+        self.pre_scores = PreScoreAnswers(self._pre_score_plugins)
+        self._is_complete = False
+
+    def complete(self, state: CycleState, pod: PodInfo) -> None:
+        """After PreScore: get the scores that are not there yet."""
+        if self._is_complete:
+            return
+        for plugin, weight in self._plugins:
+            if plugin.name not in state.skipped_scores:
+                column = ScoreColumn(plugin, weight, Reach.SUMS, self._cluster.nodes.capacity)
+                column.fill(self._ask_all(plugin, state, pod))
+                self.by_plugin[plugin.name] = column
+        self._is_complete = True
+        self.version += 1
+
+    def ask(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> None:
+        """Ask about some rows again."""
+        for column in self.by_plugin.values():
+            column.merge(nodes, self._ask(column.plugin, state, pod, nodes))
+
+    def points(self, fits: Booleans) -> Integers:
+        """Per row: the weighted scores together, in an array of its own; those of feasible rows are checked."""
+        points = np.zeros(self._cluster.nodes.capacity, dtype=np.int64)
+        for column in self.by_plugin.values():
+            points += column.weighted(fits)
+        return points
+
+    def points_of(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Integers:
+        """The points of some feasible rows, without keeping anything."""
+        points = np.zeros(len(nodes), dtype=np.int64)
+        for plugin, weight in self._plugins:
+            if plugin.name not in state.skipped_scores:
+                raw = self._ask_all(plugin, state, pod)[nodes.rows]
+                points += normalized(plugin, state, pod, raw) * weight
+        return points
+
+    def points_at(self, row: int, is_feasible: bool) -> int:
+        return sum([column.points_at(row, is_feasible) for column in self.by_plugin.values()])
+
+    def _ask_all(self, plugin: ScorePlugin, state: CycleState, pod: PodInfo) -> Integers:
+        """Scores of every row; where nodes that are alike get the same score, one of each kind is asked about."""
+        table = self._cluster.nodes
+        alike = table.sums.alike(len(table))
+        if alike is None:
+            return self._ask(plugin, state, pod, self._cluster.view())
+        return self._ask(plugin, state, pod, self._cluster.view(alike.rows))[alike.kind]
+
+    def _ask(self, plugin: ScorePlugin, state: CycleState, pod: PodInfo, nodes: NodeView) -> Integers:
+        self._asked.rows += len(nodes)
+        return ask_score(plugin, state, pod, nodes)

@@ -1,0 +1,143 @@
+"""The scores of a template added up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kubesched.columns import Booleans, Cluster, Integers, NodeView, PodInfo
+from kubesched.engine.asked import Asked
+from kubesched.engine.family import Family
+from kubesched.engine.lineup import Lineup, ask_score
+from kubesched.engine.score_column import ScoreColumn, normalized
+from kubesched.engine.selection import INFEASIBLE, RowTotals
+from kubesched.engine.sum_scores import SumScores
+from kubesched.engine.tracker import RowArray
+from kubesched.framework import CycleState, ScorePlugin
+from kubesched.framework.stopwatch import timed_point
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scores:
+    """The scores of some rows: each plugin's, after normalisation and before its weight, and the weighted totals."""
+
+    rows: RowArray
+    by_plugin: dict[str, Integers]
+    totals: Integers
+
+
+Ranked = RowTotals | tuple[RowArray, Integers]
+"""The totals of all rows, or some rows and theirs."""
+
+
+class Totals:
+    """What the family's scores and those by sums make together.
+
+    The first time nothing is kept: many a template is seen once only. The totals of all rows are kept where they
+    depend on no other row, and only once the feasible rows were found the same again: for many they never are.
+    """
+
+    def __init__(self, family: Family, by_sums: SumScores, lineup: Lineup, cluster: Cluster, asked: Asked) -> None:
+        self._family = family.scores
+        self._pods_family = family
+        self._by_sums = by_sums
+        self._lineup = lineup
+        self._cluster = cluster
+        self._asked = asked
+        self._points: Integers | None = None  # of the scores by sums
+        self._totals: RowTotals | None = None
+        self._was_seen = False  # since the scores by sums were dropped
+        self._was_ranked = False  # since the feasible rows were made
+        self._family_version = -1
+
+    def drop(self) -> None:
+        """The scores by sums are gone."""
+        self._points = None
+        self._was_seen = False
+        self.forget()
+
+    def forget(self) -> None:
+        """Which rows are feasible has changed beyond the rows that `set` names."""
+        self._totals = None
+        self._was_ranked = False
+
+    def follow_family(self) -> None:
+        """Forget the totals if the family's points are others. Before `set`."""
+        if self._family_version != self._family.version:
+            self._family_version = self._family.version
+            self.forget()
+
+    def set(self, row: int, points: int, *, fits: bool) -> None:
+        """A row's points by sums, and whether it is feasible."""
+        if self._points is not None:
+            self._points[row] = points
+            if self._totals is not None:
+                self._totals.set(row, points + self._family.points_at(row) if fits else INFEASIBLE)
+
+    def kept(self) -> RowTotals | None:
+        """The totals of all rows, if nobody needs to be asked."""
+        return self._totals if self._family.are_settled else None
+
+    def ranked(
+        self, state: CycleState, lasting: CycleState, pod: PodInfo, fits: Booleans, rows: RowArray, *, is_whole: bool
+    ) -> Ranked:
+        """The totals of some feasible rows; of all rows, if `rows` are all the feasible ones and it can be."""
+        nodes = self._view(rows)
+        self._complete(state, lasting, pod, nodes)
+        rest = self._family.points(state, pod, self._pods_family.fits)
+        self.follow_family()
+        others = self._family.not_local(state)
+        if is_whole and not others and self._was_ranked:
+            if self._totals is None:
+                self._totals = RowTotals(np.where(fits, self._made_points(state, pod, fits) + rest, INFEASIBLE))
+            return self._totals
+        if self._was_seen:
+            totals = self._made_points(state, pod, fits)[nodes.rows]
+        else:
+            totals = self._by_sums.points_of(state, pod, nodes)
+        self._was_ranked = self._was_seen = True
+        totals = totals + (rest if isinstance(rest, int) else rest[nodes.rows])
+        for plugin, weight, column in others:
+            totals += weight * self._normalized(plugin, column, state, pod, nodes)
+        return rows, totals
+
+    def scores(self, state: CycleState, lasting: CycleState, pod: PodInfo, rows: RowArray) -> Scores:
+        """The scores of the given feasible rows, plugin by plugin."""
+        nodes = self._view(rows)
+        self._complete(state, lasting, pod, nodes)
+        by_plugin: dict[str, Integers] = {}
+        totals = np.full(len(rows), 0 if self._lineup.scores else 1, dtype=np.int64)
+        columns = self._family.by_plugin | self._by_sums.by_plugin
+        for plugin, weight in self._lineup.scores:
+            if plugin.name not in state.skipped_scores:
+                column = columns.get(plugin.name)
+                by_plugin[plugin.name] = self._normalized(plugin, column, state, pod, nodes)
+                totals += weight * by_plugin[plugin.name]
+        return Scores(rows, by_plugin, totals)
+
+    def _complete(self, state: CycleState, lasting: CycleState, pod: PodInfo, nodes: NodeView) -> None:
+        timed_point(state.stopwatch, "PreScore", self._pre_score, state, lasting, pod, nodes)
+        self._family.complete(state, pod)
+
+    def _pre_score(self, state: CycleState, lasting: CycleState, pod: PodInfo, nodes: NodeView) -> None:
+        self._family.pre_scores.complete(state, self._pods_family.lasting, pod, nodes)
+        self._by_sums.pre_scores.complete(state, lasting, pod, nodes)
+
+    def _made_points(self, state: CycleState, pod: PodInfo, fits: Booleans) -> Integers:
+        self._by_sums.complete(state, pod)
+        if self._points is None:
+            self._points = self._by_sums.points(fits)
+        return self._points
+
+    def _view(self, rows: RowArray) -> NodeView:
+        """A view of the rows; as a slice, where those are all that there are."""
+        return self._cluster.view(None if len(rows) == len(self._cluster.nodes) else rows)
+
+    def _normalized(
+        self, plugin: ScorePlugin, column: ScoreColumn | None, state: CycleState, pod: PodInfo, nodes: NodeView
+    ) -> Integers:
+        if column is not None:
+            return normalized(plugin, state, pod, column.raw[nodes.rows])
+        self._asked.rows += len(nodes)
+        return normalized(plugin, state, pod, ask_score(plugin, state, pod, nodes))
