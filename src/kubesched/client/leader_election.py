@@ -14,7 +14,6 @@ import asyncio
 import random
 import uuid
 from collections.abc import Callable, Coroutine
-from contextlib import suppress
 from typing import Any, Final
 
 import msgspec
@@ -157,10 +156,10 @@ class LeaderElector:
             await asyncio.wait({running, timer}, return_when=asyncio.FIRST_COMPLETED)
             return running.done() and running.result()
         finally:
-            for task in (running, timer):
-                task.cancel()
-                with suppress(asyncio.CancelledError):
-                    await task
+            running.cancel()
+            timer.cancel()
+            # Not `await timer`: if we are cancelled at this moment, that could not be told from the timer's own end.
+            await asyncio.wait({running, timer})
 
     async def _try_acquire_or_renew(self) -> bool:
         try:

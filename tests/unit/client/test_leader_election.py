@@ -234,6 +234,22 @@ async def test_releases_although_a_renewal_was_under_way() -> None:
         assert [call.method for call in server.calls[-4:]] == ["GET", "PUT", "GET", "PUT"]
 
 
+@pytest.mark.parametrize("turns", range(30))
+async def test_releases_whenever_it_is_cancelled(turns: int) -> None:
+    """Before, while and after it renews, so many turns of the loop later."""
+    scene = Scene()
+    async with scene.leading("a") as a:
+        assert a.task is not None
+        advance = asyncio.create_task(scene.clock.advance(2))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        a.task.cancel()
+        await advance
+        await asyncio.wait({a.task}, timeout=5)
+        assert a.task.done()
+        assert scene.spec["holderIdentity"] == ""
+
+
 async def test_gives_up_after_the_renew_deadline() -> None:
     """Before anybody else may take over: no two leaders at once."""
     scene = Scene()
