@@ -67,7 +67,8 @@ def up(
     headline = Headline(demo=demo, explanation=_explanation(demo) if demo else "")
     live = sys.stdout.isatty() and not quiet
     show = show_live if live else show_lines
-    typer.echo("Starting the cluster ...", err=True)
+    if live:
+        typer.echo("Starting the cluster ...")
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(run_up(settings, lambda running: show(running, headline)))
 
