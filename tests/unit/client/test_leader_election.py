@@ -22,12 +22,16 @@ KEY = "kube-system/kube-scheduler"
 
 
 class Link(FakeApiServer):
-    """One candidate's way to the server that all share."""
+    """One candidate's way to the server that all share. Break it with the switches."""
 
     def __init__(self, server: FakeApiServer) -> None:
         super().__init__()
         self._server = server
         self.is_cut = False
+        self.hangs = False
+        """Requests are taken and not answered."""
+        self.has_late_renewal = False
+        """A renewal is carried out after the next reading: its sender no longer waits for the answer."""
 
     async def request(
         self,
@@ -41,7 +45,13 @@ class Link(FakeApiServer):
     ) -> Response:
         if self.is_cut:
             raise TransportError("no route to host")
-        return await self._server.request(method, path, query=query, body=body, time_limit=time_limit)
+        if self.hangs:
+            await asyncio.Event().wait()
+        response = await self._server.request(method, path, query=query, body=body, time_limit=time_limit)
+        if self.has_late_renewal and method == "GET":
+            self.has_late_renewal = False
+            self._server.put(LEASES, dict(self._server.objects[LEASES][KEY]))
+        return response
 
 
 class Candidate:
@@ -200,38 +210,15 @@ async def test_releases_when_cancelled() -> None:
         await b.cancel()
 
 
-class LateRenewal(FakeApiServer):
-    """A server that carries a renewal out after the next request: its sender no longer waits for the answer."""
-
-    is_late = False
-
-    async def request(
-        self,
-        method: str,
-        path: str,
-        *,
-        query: str = "",
-        content_type: str = JSON,
-        body: bytes | None = None,
-        time_limit: float,
-    ) -> Response:
-        response = await super().request(method, path, query=query, body=body, time_limit=time_limit)
-        if self.is_late and method == "GET":
-            self.is_late = False
-            self.put(LEASES, dict(self.objects[LEASES][KEY]))
-        return response
-
-
 async def test_releases_although_a_renewal_was_under_way() -> None:
     """It is carried out between the reading and the writing of the release."""
     scene = Scene()
-    scene.server = server = LateRenewal()
     async with scene.leading("a") as a:
         await scene.wait(1)
-        server.is_late = True
+        a.link.has_late_renewal = True
         await a.cancel()
         assert scene.spec["holderIdentity"] == ""
-        assert [call.method for call in server.calls[-4:]] == ["GET", "PUT", "GET", "PUT"]
+        assert [call.method for call in scene.server.calls[-4:]] == ["GET", "PUT", "GET", "PUT"]
 
 
 @pytest.mark.parametrize("turns", range(30))
@@ -264,32 +251,11 @@ async def test_gives_up_after_the_renew_deadline() -> None:
         assert a.task.done()
 
 
-class Hanging(FakeApiServer):
-    """A server that takes requests and does not answer."""
-
-    hangs = False
-
-    async def request(
-        self,
-        method: str,
-        path: str,
-        *,
-        query: str = "",
-        content_type: str = JSON,
-        body: bytes | None = None,
-        time_limit: float,
-    ) -> Response:
-        if self.hangs:
-            await asyncio.Event().wait()
-        return await super().request(method, path, query=query, body=body, time_limit=time_limit)
-
-
 async def test_a_hanging_server_does_not_keep_a_leader() -> None:
     """The deadline holds for the request as well, and for the attempt to release."""
     scene = Scene()
-    scene.server = server = Hanging()
     async with scene.leading("a") as a:
-        server.hangs = True
+        a.link.hangs = True
         await scene.wait(2 + 10 + 10.1)
         assert not a.leading
         assert a.task is not None
