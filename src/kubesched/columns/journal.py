@@ -16,29 +16,26 @@ class Journal(Generic[T]):
     None when that is too long ago and everything must be looked at again.
     """
 
-    __slots__ = ("_first", "_limit", "_rows")
+    __slots__ = ("_full_at", "_limit", "_rows", "position")
 
     def __init__(self, limit: int = DEFAULT_LIMIT) -> None:
         self._rows: list[T] = []
-        self._first = 0
         self._limit = limit
-
-    @property
-    def position(self) -> int:
-        return self._first + len(self._rows)
+        self._full_at = limit
+        self.position = 0
+        """How many were appended so far."""
 
     def append(self, row: T) -> None:
-        rows = self._rows
-        rows.append(row)
-        if len(rows) > self._limit:
+        self._rows.append(row)
+        self.position += 1
+        if self.position > self._full_at:
             forgotten = self._limit // 2
-            del rows[:forgotten]
-            self._first += forgotten
+            del self._rows[:forgotten]
+            self._full_at += forgotten
 
     def since(self, position: int) -> list[T] | None:
-        if position < self._first:
-            return None
-        return self._rows[position - self._first :]
+        first = self.position - len(self._rows)
+        return self._rows[position - first :] if position >= first else None
 
 
 class JournalReader(Generic[T]):

@@ -48,10 +48,6 @@ class Lineup:
     def with_basis(self) -> list[Plugin]:
         return [plugin for plugin in self.plugins.values() if type(plugin).basis is not Plugin.basis]
 
-    def bases(self, template: PodTemplate) -> list[Hashable]:
-        """What the answers for a template rest on: in the order of `with_basis`."""
-        return [plugin.basis(template) for plugin in self.with_basis]
-
     def with_other_basis(self, old: Sequence[Hashable], new: Sequence[Hashable]) -> list[str]:
         """The plugins whose basis differs."""
         return [p.name for p, before, now in zip(self.with_basis, old, new, strict=True) if before != now]

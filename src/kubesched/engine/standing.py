@@ -8,7 +8,7 @@ from weakref import ref
 
 from kubesched.columns import PodTemplate
 from kubesched.engine.lineup import Lineup
-from kubesched.framework import Plugin, Reach
+from kubesched.framework import FIXED, Plugin, Reach
 
 if TYPE_CHECKING:
     from kubesched.engine.kept import Kept
@@ -37,13 +37,17 @@ class Standing:
     see sums only still share the rest (`Family`). A basis that changes may change ties: these are asked for again.
     """
 
-    __slots__ = ("_kept", "_lineup", "_number", "bases", "family", "sums", "ties")
+    __slots__ = ("_kept", "_lineup", "_number", "_open", "_open_bases", "bases", "family", "sums", "ties")
 
     def __init__(self, template: PodTemplate, lineup: Lineup, number: int) -> None:
         """`number` is this template's own."""
         self._lineup = lineup
         self._number = number
-        self.bases = lineup.bases(template)
+        self.bases = [plugin.basis(template) for plugin in lineup.with_basis]
+        """In the order of the lineup's `with_basis`; another list when one of them has changed."""
+        # Those of them that may change.
+        self._open = [plugin for plugin, basis in zip(lineup.with_basis, self.bases, strict=True) if basis is not FIXED]
+        self._open_bases = [basis for basis in self.bases if basis is not FIXED]
         self.ties = {plugin.name: self._tie(plugin, template) for plugin in lineup.plugins.values()}
         self._kept: ref[Kept] | None = None
         self._divide()
@@ -63,12 +67,14 @@ class Standing:
 
     def renew(self, template: PodTemplate) -> None:
         """Look whether anything has changed outside that matters to the template."""
-        bases = self._lineup.bases(template)
-        if bases == self.bases:
+        bases = [plugin.basis(template) for plugin in self._open]
+        if bases == self._open_bases:
             return
-        changed = [p for p, old, new in zip(self._lineup.with_basis, self.bases, bases, strict=True) if old != new]
+        changed = [p for p, old, new in zip(self._open, self._open_bases, bases, strict=True) if old != new]
         ties = {plugin.name: self._tie(plugin, template) for plugin in changed}
-        self.bases = bases
+        self._open_bases = bases
+        news = iter(bases)
+        self.bases = [basis if basis is FIXED else next(news) for basis in self.bases]
         if any(self.ties[name] != tie for name, tie in ties.items()):
             self.ties |= ties
             self._kept = None

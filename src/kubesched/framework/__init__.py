@@ -32,6 +32,7 @@ from kubesched.framework.node_info import NodeInfo
 from kubesched.framework.plugin import (
     ALL_NODES,
     EXTENSION_POINTS,
+    FIXED,
     MAX_SCORE,
     BindPlugin,
     FilterPlugin,
@@ -65,6 +66,7 @@ from kubesched.framework.volume_observer import SilentVolumeObserver, VolumeObse
 __all__ = [
     "ALL_NODES",
     "EXTENSION_POINTS",
+    "FIXED",
     "MAX_SCORE",
     "SKIP",
     "SUCCESS",

@@ -36,6 +36,9 @@ from kubesched.objects import Pod
 MAX_SCORE: Final = 100
 """A score after normalisation lies between 0 and this, before its weight is applied."""
 
+FIXED: Final = "fixed"
+"""The `basis` of answers that follow from the pod's template and the nodes alone, and always will."""
+
 
 class Reach(enum.Enum):
     """What an answer about one node depends on, besides the pod's template and the plugin's `basis`.
@@ -72,7 +75,8 @@ class Plugin:
         """A value that changes whenever anything outside a node's row changes that the answers for `pod` depend on.
 
         Only asked if `reach` is not CYCLE. While it stays equal, kept answers are reused, PreFilter's included; when
-        it differs, the plugin is asked again for all nodes. It is called for every pod: it must be cheap.
+        it differs, the plugin is asked again for all nodes. It is called for every pod: it must be cheap. Where it is
+        FIXED for a template, it is not called again.
         """
         return None
 

@@ -10,7 +10,18 @@ import numpy.typing as npt
 
 from kubesched.columns import Integers, NodeView, PodInfo, PodTemplate
 from kubesched.config.plugin_args import NodeResourcesBalancedAllocationArgs
-from kubesched.framework import MAX_SCORE, SKIP, SUCCESS, CycleState, Handle, PreScorePlugin, Reach, ScorePlugin, Status
+from kubesched.framework import (
+    FIXED,
+    MAX_SCORE,
+    SKIP,
+    SUCCESS,
+    CycleState,
+    Handle,
+    PreScorePlugin,
+    Reach,
+    ScorePlugin,
+    Status,
+)
 from kubesched.objects.pod_resources import balance_score_requests
 from kubesched.plugins.amounts import Amount, amount, column, is_zero_somewhere
 from kubesched.plugins.per_template import PerTemplate
@@ -39,7 +50,7 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin):
 
     def basis(self, pod: PodTemplate) -> Hashable:
         totals = self._devices.totals
-        return None if totals is None else totals.classes_version
+        return FIXED if totals is None else totals.classes_version
 
     def aspect(self, pod: PodTemplate) -> Hashable:
         return self._resources.of(pod)

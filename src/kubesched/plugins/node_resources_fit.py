@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 from kubesched.columns import Integers, NodeView, PodInfo, PodTemplate
 from kubesched.config.plugin_args import NodeResourcesFitArgs
 from kubesched.framework import (
+    FIXED,
     SUCCESS,
     CycleState,
     EventHint,
@@ -82,7 +83,7 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
 
     def basis(self, pod: PodTemplate) -> Hashable:
         if self._devices is None or not self._demands.of(pod).may_be_devices:
-            return None
+            return FIXED
         return self._devices.version
 
     def score_reach_of(self, pod: PodTemplate) -> Reach:

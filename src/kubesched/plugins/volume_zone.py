@@ -9,6 +9,7 @@ import numpy as np
 
 from kubesched.columns import ABSENT, Booleans, NodeView, PodInfo, PodTemplate
 from kubesched.framework import (
+    FIXED,
     SKIP,
     SUCCESS,
     Action,
@@ -56,7 +57,7 @@ class VolumeZone(PreFilterPlugin, FilterPlugin):
 
     def basis(self, pod: PodTemplate) -> Hashable:
         if not pod.claim_names:
-            return None
+            return FIXED
         return self._claims.version, self._volumes.version, self._classes.version
 
     def aspect(self, pod: PodTemplate) -> Hashable:

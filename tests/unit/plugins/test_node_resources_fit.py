@@ -15,7 +15,7 @@ from kubesched.config.plugin_args import (
     ScoringStrategy,
     UtilizationShapePoint,
 )
-from kubesched.framework import Code, CycleState, NodeInfo, Reach
+from kubesched.framework import FIXED, Code, CycleState, NodeInfo, Reach
 from kubesched.objects import Pod
 from kubesched.objects.pod_resources import allocation_score_requests, incoming_requests, scheduled_usage
 from kubesched.plugins.node_resources_fit import NodeResourcesFit
@@ -224,7 +224,7 @@ def test_scores_by_devices_are_not_kept() -> None:
     assert plugin.basis(template) != before, "the engine asks for the reach again"
     assert (plugin.reach_of(template), plugin.score_reach_of(template)) == (Reach.SUMS, Reach.CYCLE)
     plain = handle.cluster.templates.info(make_pod(cpu="1")).template
-    assert (plugin.basis(plain), plugin.score_reach_of(plain)) == (None, Reach.SUMS)
+    assert (plugin.basis(plain), plugin.score_reach_of(plain)) == (FIXED, Reach.SUMS)
 
 
 def test_devices_are_not_scored_with_the_gate_off() -> None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from kubesched.columns import Booleans, Integers, NodeView, PodInfo, PodTemplate
 from kubesched.framework import (
+    FIXED,
     SKIP,
     SUCCESS,
     CycleState,
@@ -62,7 +63,7 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin):
         self._attached = AttachedVolumes(handle.cluster, objects, self._lookup)
 
     def basis(self, pod: PodTemplate) -> Hashable:
-        return (self._versions(), self._uses_known_volumes(pod)) if self._has_volumes.of(pod) else None
+        return (self._versions(), self._uses_known_volumes(pod)) if self._has_volumes.of(pod) else FIXED
 
     def aspect(self, pod: PodTemplate) -> Hashable:
         """Volumes that no placed pod uses are the same if they are of the same driver."""

@@ -10,6 +10,7 @@ import numpy as np
 from kubesched.columns import Integers, NodeView, PodInfo, PodTemplate
 from kubesched.config.plugin_args import VolumeBindingArgs
 from kubesched.framework import (
+    FIXED,
     SKIP,
     SUCCESS,
     CycleState,
@@ -85,7 +86,7 @@ class VolumeBinding(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, 
 
     def basis(self, pod: PodTemplate) -> Hashable:
         if not pod.volume_claims:
-            return None
+            return FIXED
         return (self._claims.version, self._volumes.version, *[store.version for store in self._stores])
 
     def aspect(self, pod: PodTemplate) -> Hashable:

@@ -3,6 +3,29 @@ from __future__ import annotations
 from kubesched.columns import Journal, JournalReader
 
 
+def test_what_was_appended_since_a_position() -> None:
+    """With repeats, in order; nothing if that is all."""
+    journal: Journal[int] = Journal()
+    journal.append(3)
+    position = journal.position
+    for row in (5, 3, 5):
+        journal.append(row)
+    assert journal.since(position) == [5, 3, 5]
+    assert journal.since(journal.position) == []
+
+
+def test_a_full_journal_forgets_its_older_half() -> None:
+    """Positions from before that are answered with None; later ones lose nothing, however often it happens."""
+    journal: Journal[int] = Journal(limit=4)
+    for row in range(5):
+        journal.append(row)
+    assert [journal.since(position) for position in (0, 1, 2)] == [None, None, [2, 3, 4]]
+    for row in range(5, 12):
+        journal.append(row)
+        assert journal.since(journal.position - 2) == [row - 1, row]
+    assert journal.position == 12
+
+
 def test_a_reader_gets_each_change_once() -> None:
     """The first reading knows nothing of the past; later ones start where the last one ended."""
     journal: Journal[str] = Journal()
