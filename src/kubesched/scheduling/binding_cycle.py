@@ -120,7 +120,7 @@ class BindingCycle:
     def _bound(self, queued: QueuedPod, assumed: Decision, started: float) -> None:
         pod, node_name = queued.info.pod, assumed.node_name
         self._cache.finish_binding(pod)
-        if log.v(2):
+        if log.loudest >= 2:
             log.info(
                 "Successfully bound pod to node",
                 v=2,

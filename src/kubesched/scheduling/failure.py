@@ -45,11 +45,13 @@ class FailureHandler:
         """Requeue the pod, unless it is gone, bound or made anew in the meantime; event and condition follow."""
         is_rejection = rejected.status.is_rejection
         elapsed = self._clock.monotonic() - started
+        status = rejected.status
         if is_rejection:
             self._observer.unschedulable(profile.name, elapsed)
+            log.info("Unable to schedule pod; no fit; waiting", v=2, pod=queued.info.key, err=status.message)
         else:
             self._observer.failed(profile.name, elapsed)
-            log.error("Error scheduling pod; retrying", rejected.status.error, pod=queued.info.key)
+            log.error("Error scheduling pod; retrying", status.error or status.message, pod=queued.info.key)
         queued.forget_rejections()
         if rejected.diagnosis is not None:
             queued.unschedulable_plugins = frozenset(rejected.diagnosis.unschedulable_plugins)

@@ -82,6 +82,8 @@ class Scheduler:
         profile = self._profile_of(queued)
         if profile is None:
             return
+        if log.loudest >= 3:
+            log.info("Attempting to schedule pod", v=3, pod=queued.info.key)
         started = self._clock.monotonic()
         outcome = await self._cycles[profile.name].run(queued)
         self._observer.algorithm_ran(self._clock.monotonic() - started)

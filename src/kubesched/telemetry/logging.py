@@ -1,7 +1,7 @@
 """Structured logs as Kubernetes components write them: klog's text, or JSON.
 
     log.info("Attempting to schedule pod", pod=pod, v=3)
-    if log.v(5):                                    # where building the values costs something
+    if log.loudest >= 5:                            # where building the values costs something
         log.info("Score of each node", v=5, scores=expensive())
     log.error("Binding failed", error, pod=pod, node="n1")
 
@@ -67,6 +67,7 @@ class Logger:
         self._verbosity = options.verbosity
         self._vmodule = {pattern.removesuffix(".py"): level for pattern, level in options.vmodule.items()}
         self._level_of_file: dict[str, int] = {}
+        self._raise_loudest()
         self._format = _format_json if options.format == "json" else _format_text
 
     @property
@@ -78,12 +79,11 @@ class Logger:
         if not 0 <= level <= MAX_VERBOSITY:
             raise ConfigurationError([f"log verbosity must be between 0 and {MAX_VERBOSITY}, got {level}"])
         self._verbosity = level
+        self._raise_loudest()
 
-    def v(self, level: int) -> bool:
-        """Whether an entry of this level, from the calling file, would be written."""
-        return level <= self._verbosity or (
-            bool(self._vmodule) and level <= self._file_level(sys._getframe(1).f_code.co_filename)
-        )
+    def _raise_loudest(self) -> None:
+        self.loudest = max(self._verbosity, *self._vmodule.values(), 0)
+        """Entries above this level are not written, whichever file they are in."""
 
     def info(self, message: str, *, v: int = 0, **values: object) -> None:
         if v <= self._verbosity:
@@ -96,11 +96,11 @@ class Logger:
     def warning(self, message: str, **values: object) -> None:
         self._write("W", message, values, _place(sys._getframe(1)), 0)
 
-    def error(self, message: str, error: BaseException | None = None, **values: object) -> None:
-        """`error` is shown as `err`, from verbosity 4 on with its traceback."""
+    def error(self, message: str, error: BaseException | str | None = None, **values: object) -> None:
+        """`error` is shown as `err`, an exception from verbosity 4 on with its traceback."""
         if error is not None:
             values = {"err": error, **values}
-            if self._verbosity >= 4:
+            if self._verbosity >= 4 and isinstance(error, BaseException):
                 values["traceback"] = "".join(traceback.format_exception(error))
         self._write("E", message, values, _place(sys._getframe(1)), 0)
 

@@ -71,8 +71,9 @@ def test_verbosity_decides_and_can_change_while_running() -> None:
     """What PUT /debug/flags/v does."""
     log, _, err = make_log(LogOptions(verbosity=2))
     log.info("hidden", v=3)
-    assert (log.v(2), log.v(3)) == (True, False)
+    assert log.loudest == 2
     log.verbosity = 3
+    assert log.loudest == 3
     log.info("shown", v=3)
     assert '"shown"' in err.getvalue()
     assert "hidden" not in err.getvalue()
@@ -93,8 +94,16 @@ def test_vmodule_raises_the_level_of_some_files(pattern: str, matches: bool) -> 
     """`--vmodule=pattern=N` works at the call site's file."""
     log, _, err = make_log(LogOptions(vmodule={pattern: 5}))
     log.info("detail", v=5)
-    assert (log.v(5), "detail" in err.getvalue()) == (matches, matches)
-    assert not log.v(6)
+    log.info("more", v=6)
+    assert ("detail" in err.getvalue(), "more" in err.getvalue()) == (matches, False)
+    assert log.loudest == 5, "no file has more, some may have less"
+
+
+def test_an_error_may_be_words_alone() -> None:
+    """Not every failure has an exception behind it."""
+    log, _, err = make_log(LogOptions(verbosity=4))
+    log.error("Error scheduling pod; retrying", "no volume", pod="default/p")
+    assert '"Error scheduling pod; retrying" err="no volume" pod="default/p"' in err.getvalue()
 
 
 def test_split_streams_part_information_from_errors() -> None:

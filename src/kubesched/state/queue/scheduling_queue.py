@@ -37,6 +37,7 @@ from kubesched.state.queue.in_flight import InFlight
 from kubesched.state.queue.observer import SILENT, QueueObserver, SubQueue
 from kubesched.state.queue.pod_events import pod_events
 from kubesched.state.queue.settings import QueueSettings
+from kubesched.state.queue.sort_keys import SortKeys
 from kubesched.state.queue.waiting_pods import WaitingPods
 
 LEFTOVER_INTERVAL: Final = 30.0
@@ -72,7 +73,7 @@ class SchedulingQueue:
         self._observer = observer
         self._hints = HintTable(hints or {})
         gate = EnqueueGate(pre_enqueue or {}, clock, observer)
-        self._waiting = WaitingPods(sort.sort_key, gate, self._settings, clock, observer)
+        self._waiting = WaitingPods(SortKeys(sort).of, gate, self._settings, clock, observer)
         self._in_flight = InFlight()
         self._pods: dict[str, QueuedPod] = {}
         """All of them, by uid: those that wait and those in flight."""

@@ -17,6 +17,7 @@ from kubesched.state.queue.observer import QueueObserver, SubQueue
 from kubesched.state.queue.pod_heap import PodHeap
 from kubesched.state.queue.settings import QueueSettings
 from kubesched.state.queue.unschedulable import UnschedulablePods
+from kubesched.telemetry.logging import log
 
 BACKOFF_COMPLETE: Final = "BackoffComplete"
 POPPED_FROM_BACKOFF: Final = "PopFromBackoffQ"
@@ -69,7 +70,7 @@ class WaitingPods:
         if queued is None:
             queued = self.backoff.pop_early()
             if queued is not None:
-                self._observer.pod_enqueued(SubQueue.ACTIVE, POPPED_FROM_BACKOFF)
+                self._enqueued(SubQueue.ACTIVE, queued, POPPED_FROM_BACKOFF)
         return queued
 
     def admit(self, queued: QueuedPod, label: str) -> bool:
@@ -99,7 +100,7 @@ class WaitingPods:
             return False
         if must_wait:
             self.backoff.push(queued)
-            self._observer.pod_enqueued(SubQueue.BACKOFF, label)
+            self._enqueued(SubQueue.BACKOFF, queued, label)
             self.available.set()
         else:
             self._push_active(queued, label)
@@ -108,7 +109,7 @@ class WaitingPods:
     def park(self, queued: QueuedPod, label: str) -> None:
         """Among the unschedulable pods, or the gated ones."""
         self.unschedulable.add(queued)
-        self._observer.pod_enqueued(SubQueue.UNSCHEDULABLE, label)
+        self._enqueued(SubQueue.UNSCHEDULABLE, queued, label)
 
     def activate(self, uid: str) -> bool:
         """From wherever the pod waits, unless it is gated. False if it is gated, active already or not here."""
@@ -147,5 +148,12 @@ class WaitingPods:
         if queued.initial_attempt is None:
             queued.initial_attempt = self._clock.monotonic()
         self.active.push(queued)
-        self._observer.pod_enqueued(SubQueue.ACTIVE, label)
+        self._enqueued(SubQueue.ACTIVE, queued, label)
         self.available.set()
+
+    def _enqueued(self, queue: SubQueue, queued: QueuedPod, label: str) -> None:
+        self._observer.pod_enqueued(queue, label)
+        if log.loudest >= 5:
+            log.info(
+                "Pod moved to an internal scheduling queue", v=5, pod=queued.info.key, event=label, queue=queue.value
+            )
