@@ -136,7 +136,7 @@ class EventHandlers:
         self._pods.set(new)
         if old.spec.node_name:
             self._cache.update(self._renewed(new))
-            for event in pod_events(old, new):
+            for event in pod_events(old, new, self._cache.cluster.templates.features):
                 self._queue.move_all(event, old, new)
         elif new.spec.node_name:
             self._add_assigned(new)

@@ -45,10 +45,3 @@ class Snapshot:
 
     def all(self) -> list[NodeInfo]:
         return [info for name in self._cache.node_tree.order() if (info := self.get(name)) is not None]
-
-    def with_affinity(self) -> list[NodeInfo]:
-        """Nodes with at least one pod that has inter-pod affinity or anti-affinity."""
-        return [info for info in self.all() if any(p.template.has_affinity for p in info.pod_infos)]
-
-    def with_required_anti_affinity(self) -> list[NodeInfo]:
-        return [info for info in self.all() if any(p.template.required_anti_affinity for p in info.pod_infos)]

@@ -16,7 +16,6 @@ Json = dict[str, Any]
 
 _CHARACTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
 _HASH_LENGTH: Final = 10
-LONGEST_PREFIX: Final = 58  # what a generated name keeps of its base
 
 
 def pod_from(template: Json, resource: Resource, owner: ObjectMeta, *, name: str = "") -> Json:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Coroutine, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from datetime import timedelta
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -70,7 +69,6 @@ class DynamicResources(
         self._wants_devices = PerTemplate(
             lambda pod: bool(pod.spec.resource_claims or requested_extended_resources(pod))
         )
-        self._cleanups: set[asyncio.Task[None]] = set()
 
     def reach_of(self, pod: PodTemplate) -> Reach:
         """Only pods that may want devices need a look in every cycle."""
@@ -154,8 +152,9 @@ class DynamicResources(
     def unreserve(self, state: CycleState, pod: Pod, node_name: str) -> None:
         attempt = state.get(NAME)
         if isinstance(attempt, Attempt) and attempt.claims:
+            # It cannot wait for the API server. Whatever is left undone is repaired by the next attempt.
             for cleanup in unreserve(attempt, pod, self._devices.ledger, self._writer):
-                self._run(cleanup)
+                self._handle.start_task(cleanup)
 
     def pre_bind_preflight(self, state: CycleState, pod: Pod, node_name: str) -> Status:
         return SUCCESS if state.read(NAME, Attempt).claims else SKIP
@@ -163,9 +162,3 @@ class DynamicResources(
     async def pre_bind(self, state: CycleState, pod: Pod, node_name: str) -> Status:
         attempt = state.read(NAME, Attempt)
         return await self._pre_binding.run(attempt, pod, node_name) if attempt.claims else SUCCESS
-
-    def _run(self, cleanup: Coroutine[Any, Any, None]) -> None:
-        """Unreserve cannot wait for the API server. Whatever is left undone is repaired by the next attempt."""
-        task = asyncio.get_running_loop().create_task(cleanup)
-        self._cleanups.add(task)
-        task.add_done_callback(self._cleanups.discard)

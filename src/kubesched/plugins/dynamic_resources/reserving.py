@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import uuid
 from collections.abc import Coroutine, Iterable
 from typing import Any
@@ -19,8 +18,7 @@ from kubesched.plugins.dynamic_resources.claim_writer import ClaimWriter
 from kubesched.plugins.dynamic_resources.claims import is_reserved_for
 from kubesched.plugins.dynamic_resources.devices import Devices
 from kubesched.plugins.dynamic_resources.extended_resources import is_in_memory
-
-_log = logging.getLogger(__name__)
+from kubesched.telemetry.logging import log
 
 
 def reserve(attempt: Attempt, node_name: str, handle: Handle, devices: Devices) -> Status:
@@ -71,7 +69,7 @@ async def _quietly(writing: Coroutine[Any, Any, object], action: str, claim: Res
     try:
         await writing
     except (ClientError, InvalidObjectError) as error:
-        _log.error("cannot %s resource claim %s: %s", action, claim.metadata.key, error)
+        log.error(f"Cannot {action} a resource claim", error, claim=claim.metadata.key)
 
 
 def _new_uid(handle: Handle) -> str:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from kubesched.framework import Action, ClusterEvent, Resource
 from kubesched.objects import Pod
-from kubesched.objects.pod_resources import DEFAULT_FEATURES, ResourceFeatures, pod_requests
+from kubesched.objects.pod_resources import ResourceFeatures, pod_requests
 
 
-def pod_events(old: Pod, new: Pod, features: ResourceFeatures = DEFAULT_FEATURES) -> tuple[ClusterEvent, ...]:
+def pod_events(old: Pod, new: Pod, features: ResourceFeatures) -> tuple[ClusterEvent, ...]:
     """At least one event: the general update, if nothing happened that has a name of its own."""
     resource = Resource.ASSIGNED_POD if new.spec.node_name else Resource.UNSCHEDULABLE_POD
     changes = (

@@ -66,8 +66,6 @@ class SchedulingQueue:
         observer: QueueObserver = SILENT,
     ) -> None:
         self.nominator = nominator or PodNominator()
-        self.scheduling_cycle = 0
-        """How many pods were popped so far."""
         self._clock = clock
         self._settings = settings or QueueSettings()
         self._observer = observer
@@ -291,7 +289,6 @@ class SchedulingQueue:
 
     def _take_off(self, queued: QueuedPod) -> None:
         queued.attempts += 1
-        self.scheduling_cycle += 1
         self._in_flight.start(queued)
         if queued.unschedulable_plugins or queued.pending_plugins:
             self._count_rejections(queued, -1)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from kubesched.framework import Action, Resource
+from kubesched.objects.pod_resources import DEFAULT_FEATURES
 from kubesched.state.queue import pod_events
 from kubesched.testing.builders import make_pod
 
@@ -55,7 +56,7 @@ def test_changes_have_names(
     old: dict[str, Any], new: dict[str, Any], expected: list[Action], node: str, resource: Resource
 ) -> None:
     """Each as specific as can be told, on the kind of pod that it is now."""
-    events = pod_events(make_pod("p", node=node, **old), make_pod("p", node=node, **new))
+    events = pod_events(make_pod("p", node=node, **old), make_pod("p", node=node, **new), DEFAULT_FEATURES)
     assert [event.action for event in events] == expected
     assert {event.resource for event in events} == {resource}
 
@@ -69,7 +70,7 @@ def test_a_resize_under_way_counts_with_what_the_pod_has() -> None:
         container = {"name": "c", "resources": {"requests": {"cpu": cpu}}}
         return make_pod("p", node="n1", containers=[container], status=status)
 
-    asked = pod_events(pod("2", has_two), pod("1", has_two))
-    done = pod_events(pod("1", has_two), pod("1", has_one))
+    asked = pod_events(pod("2", has_two), pod("1", has_two), DEFAULT_FEATURES)
+    done = pod_events(pod("1", has_two), pod("1", has_one), DEFAULT_FEATURES)
     assert [event.action for event in asked] == [Action.UPDATE]
     assert [event.action for event in done] == [Action.UPDATE_POD_SCALE_DOWN]
