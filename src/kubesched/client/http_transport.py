@@ -42,6 +42,7 @@ class HttpTransport:
         self.host = self._server.netloc.rpartition("@")[2]
         self._credential: Credential | None = None
         self._client: Client | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     async def request(
         self,
@@ -68,7 +69,7 @@ class HttpTransport:
             builder = self._builder(client, method, url, time_limit)
             if body is not None:
                 builder = builder.header("Content-Type", content_type).body_bytes(body)
-            answer = await cancellable(builder.build().send())
+            answer = await cancellable(builder.build().send(), self._loop)
             content = (await answer.bytes()).to_bytes()  # never waits: `send` has read it all
         except PyreqwestError as error:
             raise transport_error(method, url, error) from error
@@ -91,7 +92,7 @@ class HttpTransport:
                         content = (await cancellable(answer.bytes())).to_bytes()
                         raise_status(answer.status, content, _headers_of(answer), method="GET", url=url)
                     reader = answer.body_reader
-                    while (chunk := await cancellable(reader.read_chunk())) is not None:
+                    while (chunk := await cancellable(reader.read_chunk(), self._loop)) is not None:
                         yield chunk.to_bytes()
                     return
             except PyreqwestError as error:
@@ -117,6 +118,7 @@ class HttpTransport:
             return self._client, credential
         before, self._credential = self._credential, credential
         if self._client is None:
+            self._loop = asyncio.get_running_loop()
             self._client = build_client(self._connection, self._server, credential)
         elif before is None or before.client_pem != credential.client_pem:
             try:
@@ -131,13 +133,13 @@ class HttpTransport:
         return await self._connection.credentials.current() is not used
 
 
-async def cancellable(work: Awaitable[T]) -> T:
+async def cancellable(work: Awaitable[T], loop: asyncio.AbstractEventLoop | None = None) -> T:
     """What the library's `work` gives, or CancelledError if the task was cancelled meanwhile.
 
     The library loses a cancellation that comes in the same moment as the answer, or as a failure, and a loop of
-    requests would go on.
+    requests would go on. Finding out which `loop` is running costs a system call.
     """
-    task = asyncio.current_task()
+    task = asyncio.current_task(loop)
     assert task is not None
     cancelled_before = task.cancelling()
     try:
