@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from itertools import chain
 
 import numpy as np
@@ -38,6 +38,15 @@ class Fit:
         self._verdicts: list[PluginVerdict] = []
         self._rejectors: set[str] = set()
         self._node_count = cluster.nodes.node_count
+        self._made_at = _positions(cluster)
+
+    @property
+    def is_current(self) -> bool:
+        """No node and no pod on one has changed since the nodes were filtered.
+
+        After that the rows may be those of other nodes: ask this after every wait, and if it is not so, filter again.
+        """
+        return self._made_at == _positions(self._cluster)
 
     @property
     def is_whole(self) -> bool:
@@ -72,6 +81,11 @@ class Fit:
             return np.zeros(len(rows), dtype=np.bool_)
         fitting: Booleans = (self.kept.fits if self._rows is None else self._mask(self._rows))[rows]
         return fitting
+
+    def node(self, name: str) -> Node | None:
+        """The node of this name, if it takes the pod."""
+        row = self._cluster.nodes.row_of.get(name)
+        return self._cluster.nodes.nodes[row] if row is not None and self.takes(np.array([row]))[0] else None
 
     @property
     def evaluated(self) -> int:
@@ -125,15 +139,19 @@ class Fit:
         self._foremost.append(said)
         self._exclude(said.rows)
 
-    def keep_only_named(self, names: Collection[str], rejected: Mapping[str, Status], *, by: str) -> None:
-        """Go on with these nodes; the others have the statuses given here (extenders)."""
+    def keep_only_node(self, name: str) -> None:
+        """Go on with this one, if it takes the pod."""
+        self.keep_only(self._existing([name]))
+
+    def keep_only_named(self, names: Iterable[str], rejected: Mapping[str, Status], *, by: str) -> None:
+        """Go on with those of these nodes that take the pod; others have the statuses given here (extenders)."""
         row_of = self._cluster.nodes.row_of
-        before = self.count
         for name, status in rejected.items():
             if (row := row_of.get(name)) is not None:
                 self._overrides[row] = status
-        self.keep_only(np.array([row for name in names if (row := row_of.get(name)) is not None], dtype=np.intp))
-        if self.count != before:
+        named = self._existing(names)
+        if np.count_nonzero(self.takes(named)) < self.count:
+            self.keep_only(named)
             self._rejectors.add(by)
 
     def _exclude(self, rows: RowArray) -> None:
@@ -207,3 +225,8 @@ class Fit:
             said.append(PluginVerdict(plugin.name, rows, answer))
             self._verdicts.append(said[-1])
         return said
+
+
+def _positions(cluster: Cluster) -> tuple[int, int]:
+    nodes = cluster.nodes
+    return nodes.node_changes.position, nodes.pod_changes.position

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from random import Random
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final, Protocol
 
-from kubesched.engine import Fit, Ranking
 from kubesched.errors import KubeschedError
 from kubesched.framework import MAX_SCORE, Extender, Status
 from kubesched.objects import Node, Pod
@@ -41,6 +41,16 @@ class CyclingExtender(Extender, Protocol):
     async def bind(self, pod: Pod, node_name: str) -> None: ...
 
 
+@dataclass(frozen=True, slots=True)
+class Opinion:
+    """What extenders said about nodes, by name: while they are asked, a row may become another node's."""
+
+    fitting: Collection[str]
+    rejected: Mapping[str, Status]
+    points: Mapping[str, int]
+    """To be added to the plugins' totals."""
+
+
 class ExtenderChain:
     """All extenders in the order of the configuration."""
 
@@ -48,60 +58,52 @@ class ExtenderChain:
         self._extenders = extenders
         self.is_empty = not extenders
 
-    async def filter(self, fit: Fit) -> None:
-        """Each extender sees what the plugins and the extenders before it left; an ignorable one may fail."""
-        pod = fit.pod.pod
+    async def ask(self, pod: Pod, nodes: Sequence[Node]) -> Opinion:
+        """Whom the extenders leave of these nodes, and their points if that is more than one."""
+        left, rejected = await self._filter(pod, nodes)
+        points = await self._points(pod, left) if len(left) > 1 else {}
+        return Opinion([node.metadata.name for node in left], rejected, points)
+
+    async def accept(self, pod: Pod, node: Node) -> bool:
+        """Whether all of them take one node; a failure counts as no."""
+        try:
+            left, _ = await self._filter(pod, [node])
+        except KubeschedError as error:
+            log.info("Evaluation failed on nominated node", pod=pod.key, node=node.metadata.name, err=error)
+            return False
+        return bool(left)
+
+    async def _filter(self, pod: Pod, nodes: Sequence[Node]) -> tuple[Sequence[Node], dict[str, Status]]:
+        """Each one sees what those before it left; an ignorable one may fail."""
+        rejected: dict[str, Status] = {}
         for extender in self._extenders:
-            if not extender.is_filter or not extender.is_interested(pod) or not fit.count:
+            if not extender.is_filter or not extender.is_interested(pod) or not nodes:
                 continue
             try:
-                verdict = await extender.filter(pod, fit.nodes())
+                verdict = await extender.filter(pod, nodes)
             except KubeschedError as error:
                 if not extender.is_ignorable:
                     raise
                 log.info("Skipping extender that failed and is ignorable", extender=extender.name, err=error)
                 continue
-            hopeless = {name: Status.unresolvable(text) for name, text in verdict.failed_unresolvable.items()}
-            failed = {name: Status.unschedulable(text) for name, text in verdict.failed.items()}
-            fit.keep_only_named(verdict.fitting, failed | hopeless, by=EXTENDER)
+            fitting = frozenset(verdict.fitting)
+            nodes = [node for node in nodes if node.metadata.name in fitting]
+            rejected |= {name: Status.unschedulable(text) for name, text in verdict.failed.items()}
+            rejected |= {name: Status.unresolvable(text) for name, text in verdict.failed_unresolvable.items()}
+        return nodes, rejected
 
-    async def accept(self, fit: Fit, node_name: str) -> bool:
-        """Whether the filtering extenders take one node; a failure counts as no."""
-        if not self._extenders:
-            return True
-        pod = fit.pod.pod
-        nodes = [node for node in fit.nodes() if node.metadata.name == node_name]
-        for extender in self._extenders:
-            if extender.is_filter and extender.is_interested(pod):
-                try:
-                    verdict = await extender.filter(pod, nodes)
-                except KubeschedError:
-                    if extender.is_ignorable:
-                        continue
-                    return False
-                if node_name not in verdict.fitting:
-                    return False
-        return True
-
-    async def best(self, fit: Fit, ranking: Ranking, random: Random) -> str:
-        """One of the best nodes with the extenders' scores added, scaled to the plugins' range and weighted.
-
-        An extender that fails gives no points.
-        """
-        pod = fit.pod.pod
+    async def _points(self, pod: Pod, nodes: Sequence[Node]) -> dict[str, int]:
+        """The sum of all extenders' scores, scaled to the plugins' range and weighted; one that fails gives none."""
         asked = [e for e in self._extenders if e.is_prioritizer and e.is_interested(pod)]
-        if not asked:
-            return ranking.best()
-        totals = ranking.by_name()
-        answers = await asyncio.gather(*(e.prioritize(pod, fit.nodes()) for e in asked), return_exceptions=True)
+        answers = await asyncio.gather(*(e.prioritize(pod, nodes) for e in asked), return_exceptions=True)
+        points: Counter[str] = Counter()
         for extender, answer in zip(asked, answers, strict=True):
             if isinstance(answer, BaseException):
                 log.info("Extender gave no scores", v=5, extender=extender.name, err=answer)
                 continue
-            for name in totals.keys() & answer.keys():
-                totals[name] += answer[name] * extender.weight * (MAX_SCORE // _MAX_EXTENDER_SCORE)
-        highest = max(totals.values())
-        return random.choice([name for name, total in totals.items() if total == highest])
+            for name, score in answer.items():
+                points[name] += score * extender.weight * (MAX_SCORE // _MAX_EXTENDER_SCORE)
+        return points
 
     async def bind(self, pod: Pod, node_name: str) -> Status | None:
         """The first interested binder binds; None if there is none."""

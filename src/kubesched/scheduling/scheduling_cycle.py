@@ -3,15 +3,17 @@
     decide: PreFilter ► Filter ► (PostFilter) ► PreScore ► Score ► select
     commit: assume ► Reserve ► Permit
 
-Without extenders it never waits, so no other event can come in between: it is atomic.
+Up to here it never waits, so no other event can come in between: it is atomic. Unless there are extenders: these are
+asked after Filter. If anything has changed when they answer, the nodes are filtered again, and the choice among those
+that the extenders named is atomic, too.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
-
-import numpy as np
+from types import MappingProxyType
+from typing import Final, NamedTuple
 
 from kubesched.columns import NodeView
 from kubesched.engine import Evaluator, Fit
@@ -20,13 +22,14 @@ from kubesched.framework import CycleState, Diagnosis, NominatingInfo, QueuedPod
 from kubesched.framework.diagnosis import ListedStatuses
 from kubesched.framework.stopwatch import timed_point, timed_point_async
 from kubesched.runtime.profile import Profile
-from kubesched.scheduling.extenders import ExtenderChain
+from kubesched.scheduling.extenders import EXTENDER, ExtenderChain
 from kubesched.scheduling.sampling import Sampler
 from kubesched.state.cache import Cache
 from kubesched.telemetry.logging import log
 
 CLEAR_NOMINATION = NominatingInfo("")
 NO_NODES = "no nodes available to schedule pods"
+NO_POINTS: Final[Mapping[str, int]] = MappingProxyType({})
 
 
 class Decision(NamedTuple):
@@ -71,41 +74,46 @@ class SchedulingCycle:
         try:
             if not self._cache.cluster.nodes.node_count:
                 return Rejected(Status.unresolvable(NO_NODES))
-            fit = await self._find_feasible(queued, within)
+            fit, points = await self._find_feasible(queued, within)
             feasible = fit.count
             if not feasible:
                 return await self._post_filter(queued, fit)
-            node_name = fit.names()[0] if feasible == 1 else await self._pick_best(fit)
+            node_name = fit.names()[0] if feasible == 1 else self._pick_best(fit, points)
         except KubeschedError as error:
             return Rejected(Status.failed(error))
         except Exception as error:
             log.error("Scheduling cycle failed", error, pod=queued.info.key)
             return Rejected(Status.failed(error))
-        if not self._extenders.is_empty and self._cache.cluster.view().position_of(node_name) is None:
-            return Rejected(Status.failed(f"node {node_name} is gone"))  # while extenders were asked
         return Decision(node_name, fit.state, fit.evaluated, feasible)
 
-    async def _find_feasible(self, queued: QueuedPod, within: NodeView | None) -> Fit:
+    async def _find_feasible(self, queued: QueuedPod, within: NodeView | None) -> tuple[Fit, Mapping[str, int]]:
+        """The nodes that plugins and extenders leave, up to date, and the points that extenders give them."""
+        fit = self._filter(queued, within)
+        nominated = queued.info.pod.status.nominated_node_name
+        if nominated and (node := fit.node(nominated)) is not None:
+            # A nominated node that still fits is taken without looking at the others (evaluateNominatedNode).
+            is_accepted = await self._extenders.accept(queued.info.pod, node)
+            fit = self._up_to_date(fit, queued, within)
+            if is_accepted and fit.node(nominated) is not None:
+                fit.keep_only_node(nominated)
+                return fit, NO_POINTS
+        self._sampler.apply(fit, self._profile)
+        if self._extenders.is_empty:
+            return fit, NO_POINTS
+        opinion = await self._extenders.ask(queued.info.pod, fit.nodes())
+        fit = self._up_to_date(fit, queued, within)
+        fit.keep_only_named(opinion.fitting, opinion.rejected, by=EXTENDER)
+        return fit, opinion.points
+
+    def _filter(self, queued: QueuedPod, within: NodeView | None) -> Fit:
         fit = self._evaluator.filter(queued.info)
         if within is not None:
             fit.confine_to(within.row_ids())
-        nominated = queued.info.pod.status.nominated_node_name
-        if nominated and await self._takes_nominated(fit, nominated):
-            return fit
-        self._sampler.apply(fit, self._profile)
-        if not self._extenders.is_empty:
-            await self._extenders.filter(fit)
         return fit
 
-    async def _takes_nominated(self, fit: Fit, node_name: str) -> bool:
-        """A nominated node that still fits is taken without looking at the others."""
-        row = self._cache.cluster.nodes.row_of.get(node_name)
-        if row is None or not fit.takes(np.array([row])).all() or not await self._extenders.accept(fit, node_name):
-            return False
-        if self._cache.cluster.nodes.row_of.get(node_name) != row:
-            return False  # gone while extenders were asked
-        fit.keep_only(np.array([row]))
-        return True
+    def _up_to_date(self, fit: Fit, queued: QueuedPod, within: NodeView | None) -> Fit:
+        """After a wait: the rows of a fit may be those of other nodes by now."""
+        return fit if fit.is_current else self._filter(queued, within)
 
     async def _post_filter(self, queued: QueuedPod, fit: Fit) -> Rejected:
         """No node takes the pod: let preemption (and other PostFilter plugins) try to change that."""
@@ -119,11 +127,13 @@ class SchedulingCycle:
             nominating = result.nominating if result is not None else None
         return Rejected(Status.unschedulable(diagnosis.message()), diagnosis, nominating, fit.state)
 
-    async def _pick_best(self, fit: Fit) -> str:
+    def _pick_best(self, fit: Fit, points: Mapping[str, int]) -> str:
         ranking = self._evaluator.rank(fit)
-        if self._extenders.is_empty:
+        if not points:
             return ranking.best()
-        return await self._extenders.best(fit, ranking, self._profile.handle.random)
+        totals = {name: total + points.get(name, 0) for name, total in ranking.by_name().items()}
+        highest = max(totals.values())
+        return self._profile.handle.random.choice([name for name, total in totals.items() if total == highest])
 
     def commit(self, queued: QueuedPod, decision: Decision) -> Decision | Rejected:
         """Assume, Reserve, Permit; a refusal undoes it all."""

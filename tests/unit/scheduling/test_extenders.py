@@ -159,10 +159,19 @@ async def test_a_binder_that_fails_undoes_the_placement(new_bench: Any, error: E
     assert ignorable.places()["web"] in ("n1", "n2")
 
 
-@pytest.mark.parametrize("asks", ["filter", "scores", "nomination"])
+def fickle_extender(asks: str) -> FakeExtender:
+    """It would like the stranger best."""
+    takes = None if asks == "scores" else ["n1", "n2", "stranger"]
+    return FakeExtender(takes=takes, scores={"n1": 10, "stranger": 10})
+
+
+ASKS = pytest.mark.parametrize("asks", ["filter", "scores", "nomination"])
+
+
+@ASKS
 async def test_a_node_that_goes_while_extenders_are_asked_is_not_taken(new_bench: Any, asks: str) -> None:
-    """Nor is the node that has its row now, which nobody has looked at."""
-    extender = FakeExtender(takes=["n1"]) if asks != "scores" else FakeExtender(scores={"n1": 10})
+    """Nor is the node that has its row now, which no filter has looked at; the other one is."""
+    extender = fickle_extender(asks)
     bench = new_bench(extenders=[extender])
     bench.add(make_node("n1"), make_node("n2"), make_pod("web", nominated_node="n1" if asks == "nomination" else ""))
 
@@ -173,4 +182,51 @@ async def test_a_node_that_goes_while_extenders_are_asked_is_not_taken(new_bench
 
     extender.meanwhile = n1_is_replaced
     await bench.schedule()
-    assert bench.places()["web"] in ("backoff", "unschedulable", "n2")
+    assert bench.places() == {"web": "n2"}
+
+
+async def test_a_refused_nominated_node_leaves_only_nodes_that_were_looked_at(new_bench: Any) -> None:
+    """Another node has gone while the extender was asked about the nominated one, and its row is a stranger's."""
+    extender = FakeExtender(takes=["n2", "stranger"])
+    bench = new_bench(extenders=[extender])
+    bench.add(make_node("n1"), make_node("gone"), make_node("n2"), make_pod("web", cpu="1", nominated_node="n1"))
+
+    def another_one_is_replaced() -> None:
+        extender.meanwhile = lambda: None
+        bench.handlers.delete(make_node("gone"))
+        bench.add(make_node("stranger", cpu="0"))
+
+    extender.meanwhile = another_one_is_replaced
+    await bench.schedule()
+    assert extender.seen == [["n1"], ["n1", "n2"]]
+    assert bench.places() == {"web": "n2"}
+
+
+@ASKS
+async def test_nodes_that_come_while_extenders_are_asked_are_filtered_too(new_bench: Any, asks: str) -> None:
+    """So many that the table grows: the reasons of all nodes are told."""
+    extender = fickle_extender(asks)
+    bench = new_bench(extenders=[extender])
+    bench.add(make_node("n1"), make_node("n2"), make_pod("web", nominated_node="n1" if asks == "nomination" else ""))
+
+    def many_come_and_the_others_go() -> None:
+        extender.meanwhile = lambda: None
+        for number in range(100):
+            bench.add(make_node(f"new-{number}", unschedulable=True))
+        for name in ("n1", "n2"):
+            bench.handlers.update(make_node(name), make_node(name, unschedulable=True))
+
+    extender.meanwhile = many_come_and_the_others_go
+    await bench.scheduler.schedule_one(bench.queue.try_pop())
+    assert bench.notes("FailedScheduling")[0].startswith("0/102 nodes are available: 102 node(s) were unschedulable.")
+
+
+async def test_what_extenders_said_is_kept_when_the_nodes_change(new_bench: Any) -> None:
+    """Their refusals hold after the nodes were filtered again, and a node that they have not seen must wait."""
+    extender = FakeExtender(takes=[], failed={"n1": "busy"})
+    bench = new_bench(extenders=[extender])
+    bench.add(make_node("n1"), make_pod("web"))
+    extender.meanwhile = lambda: bench.add(make_node("new"))
+    await bench.scheduler.schedule_one(bench.queue.try_pop())
+    assert bench.notes("FailedScheduling")[0].startswith("0/2 nodes are available: 1 busy.")
+    assert bench.places() == {"web": "backoff"}
