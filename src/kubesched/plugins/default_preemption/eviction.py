@@ -51,8 +51,9 @@ class Evictions:
         if not to_evict:
             return
         self._handle.preemption_observer.evicting(len(victims.pods))
-        self._in_flight[pod.uid] = _InFlight()
-        self._handle.start_task(self._run(pod, node_name, to_evict))
+        # A pod that was let go may preempt again before the first answer is there: the newest eviction decides.
+        self._in_flight[pod.uid] = running = _InFlight()
+        self._handle.start_task(self._run(running, pod, node_name, to_evict))
 
     async def perform(self, pod: PodInfo, node_name: str, victims: Victims) -> None:
         """Evict while the scheduling cycle waits. Raises ClientError."""
@@ -60,7 +61,7 @@ class Evictions:
         await self._evict_all(_not_terminating(victims), pod, node_name)
         await self._clear_nominations(pod, node_name)
 
-    async def _run(self, pod: PodInfo, node_name: str, to_evict: Sequence[Pod]) -> None:
+    async def _run(self, running: _InFlight, pod: PodInfo, node_name: str, to_evict: Sequence[Pod]) -> None:
         clock = self._handle.clock
         started = clock.monotonic()
         went_well = False
@@ -68,13 +69,14 @@ class Evictions:
             went_well = await self._clear_nominations(pod, node_name)
             *others, last = to_evict
             await self._evict_all(others, pod, node_name)
-            self._in_flight[pod.uid].last_victim = last
+            running.last_victim = last
             await self._evict(last, pod, node_name)
         except ClientError as error:
             went_well = False
             log.error("Error occurred during async preemption", error, preemptor=pod.key, node=node_name)
         finally:
-            del self._in_flight[pod.uid]
+            if self._in_flight.get(pod.uid) is running:
+                del self._in_flight[pod.uid]
             self._handle.preemption_observer.evicted("success" if went_well else "error", clock.monotonic() - started)
             if not went_well:
                 # No event may come that wakes the pod, so it must try again by itself.

@@ -174,6 +174,41 @@ def test_the_last_victim_decides_whether_the_eviction_runs(known: Pod | None, is
     assert seen == [is_running]
 
 
+@pytest.mark.parametrize("ends_well", [True, False])
+def test_a_pod_may_preempt_again_before_the_first_answer_is_there(ends_well: bool) -> None:
+    """The first eviction's end does not end the second one, which goes through, or wakes the pod if it fails."""
+    handle = FakeHandle(preemption_observer=(observed := Observed()))
+    info = handle.cluster.templates.info(PREEMPTOR)
+    evictions = Evictions(handle, "DefaultPreemption")
+    answers = {name: asyncio.Event() for name in ("default/early", "default/first", "default/last")}
+
+    async def delete_pod(pod: Pod) -> None:
+        handle.api.deleted.append(pod.key)
+        await answers[pod.key].wait()
+        if pod is LAST and not ends_well:
+            raise TransportError("no answer")
+
+    async def run() -> None:
+        handle.api.delete_pod = delete_pod  # type: ignore[method-assign]  # answers late
+        evictions.start(info, "n", Victims((make_pod("early", node="n"),)))
+        await asyncio.sleep(0)
+        assert not evictions.is_running(info.uid)  # the victim is gone already, the answer is on its way
+        handle.load(FIRST, LAST)
+        evictions.start(info, "n", Victims((FIRST, LAST)))
+        answers["default/early"].set()
+        await handle.tasks[0]
+        assert evictions.is_running(info.uid)
+        answers["default/first"].set()
+        answers["default/last"].set()
+        await handle.tasks[1]
+
+    asyncio.run(run())
+    assert handle.api.deleted == ["default/early", "default/first", "default/last"]
+    assert observed.results == ["success", "success" if ends_well else "error"]
+    assert [pod.uid for pod in handle.activated] == ([] if ends_well else [info.uid])
+    assert not evictions.is_running(info.uid)
+
+
 def test_perform_waits_for_the_victims() -> None:
     """Without asynchronous preemption the cycle goes on when they are deleted, and hears of errors."""
     handle = FakeHandle()
