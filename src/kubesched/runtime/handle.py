@@ -27,6 +27,7 @@ from kubesched.framework import (
     VolumeObserver,
     WaitingPod,
 )
+from kubesched.runtime.pods_in_pre_bind import PodInPreBind
 from kubesched.runtime.waiting_pods import WaitingPods
 
 
@@ -82,8 +83,7 @@ class ProfileHandle:
         self.pod_groups = surroundings.pod_groups
         self.extenders = surroundings.extenders
         self.waiting = WaitingPods()
-        self.in_pre_bind: dict[str, Callable[[str], None]] = {}
-        """By uid: how to cancel a pod that is in its PreBind."""
+        self.in_pre_bind: dict[str, PodInPreBind] = {}  # by uid
         self.preemption_observer = surroundings.preemption_observer
         self.volume_observer = surroundings.volume_observer
         self.device_observer = surroundings.device_observer
@@ -96,11 +96,8 @@ class ProfileHandle:
         return self.waiting.get(uid)
 
     def cancel_binding(self, uid: str, reason: str) -> bool:
-        cancel = self.in_pre_bind.pop(uid, None)
-        if cancel is None:
-            return False
-        cancel(reason)
-        return True
+        running = self.in_pre_bind.get(uid)
+        return running is not None and running.cancel(reason)
 
     def activate(self, pods: Iterable[PodInfo]) -> None:
         self._shared.activate(pods)

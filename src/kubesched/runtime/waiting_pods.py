@@ -35,14 +35,16 @@ class WaitingPod:
         if not self._pending:
             self._decide(SUCCESS)
 
-    def reject(self, plugin: str, message: str) -> None:
-        self._decide(Status.unschedulable(message).by(plugin))
+    def reject(self, plugin: str, message: str) -> bool:
+        """False if that comes too late."""
+        return self._decide(Status.unschedulable(message).by(plugin))
 
     def preempt(self, plugin: str, message: str) -> bool:
-        """Take its node from it. An error, not a rejection: nothing about the pod keeps it from another try."""
-        is_open = not self._decided.done()
-        self._decide(Status.failed(message).by(plugin))
-        return is_open
+        """Take its node from it, if it is not too late.
+
+        An error, not a rejection: nothing about the pod keeps it from another try.
+        """
+        return self._decide(Status.failed(message).by(plugin))
 
     async def decision(self) -> Status:
         return await self._decided
@@ -57,12 +59,15 @@ class WaitingPod:
         for timer in self._timers:
             timer.cancel()
 
-    def _decide(self, status: Status) -> None:
-        if not self._decided.done():
+    def _decide(self, status: Status) -> bool:
+        """The first decision holds; whether this is the first."""
+        is_open = not self._decided.done()
+        if is_open:
             self._decided.set_result(status)
         for timer in self._timers:
             if timer is not asyncio.current_task():
                 timer.cancel()
+        return is_open
 
 
 class WaitingPods:

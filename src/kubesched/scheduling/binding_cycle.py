@@ -14,6 +14,7 @@ from kubesched.errors import ClientError
 from kubesched.framework import NominatingInfo, PreBindPlugin, QueuedPod, Status
 from kubesched.framework.events import ASSIGNED_POD_DELETE
 from kubesched.framework.stopwatch import timed_point_async
+from kubesched.runtime.pods_in_pre_bind import PodInPreBind
 from kubesched.runtime.profile import Profile
 from kubesched.scheduling.extenders import ExtenderChain
 from kubesched.scheduling.failure import FailureHandler
@@ -92,23 +93,12 @@ class BindingCycle:
         """PreBind, which preemption may cancel while it waits."""
         state, run = assumed.state, self._profile.pre_bind
         timed = timed_point_async(state.stopwatch, "PreBind", run, active, state, queued.info.pod, assumed.node_name)
-        task = asyncio.ensure_future(timed)
-        reasons: list[str] = []
-
-        def cancel(reason: str) -> None:
-            reasons.append(reason)
-            task.cancel()
-
-        self._profile.handle.in_pre_bind[queued.uid] = cancel
+        in_pre_bind = self._profile.handle.in_pre_bind
+        in_pre_bind[queued.uid] = running = PodInPreBind(asyncio.ensure_future(timed))
         try:
-            return await task
-        except asyncio.CancelledError:
-            if not reasons:
-                task.cancel()
-                raise
-            return Status.failed(reasons[0])
+            return await running.outcome()
         finally:
-            self._profile.handle.in_pre_bind.pop(queued.uid, None)
+            in_pre_bind.pop(queued.uid, None)
 
     async def _announce(self, queued: QueuedPod, node_name: str) -> None:
         """Tell others (an autoscaler, say) where the pod will be, while binding it takes its time."""

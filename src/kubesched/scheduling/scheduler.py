@@ -102,12 +102,11 @@ class Scheduler:
         return attempts
 
     def reject_waiting(self, uid: str) -> bool:
-        """Reject a pod that waits on permit in any profile."""
+        """Reject a pod that waits on permit in any profile; False if there is none, or if it is let go already."""
         for profile in self.profiles.values():
             waiting = profile.handle.waiting.get(uid)
             if waiting is not None:
-                waiting.reject("", "removed")
-                return True
+                return waiting.reject("", "removed")
         return False
 
     async def _schedule_group(self, pod_groups: PodGroupCycle, first: QueuedPod) -> None:

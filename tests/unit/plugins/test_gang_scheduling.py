@@ -22,7 +22,8 @@ class Waiting:
     def allow(self, plugin: str) -> None:
         self.allowed.append(plugin)
 
-    def reject(self, plugin: str, message: str) -> None: ...
+    def reject(self, plugin: str, message: str) -> bool:
+        return True
 
     def preempt(self, plugin: str, message: str) -> bool:
         return True

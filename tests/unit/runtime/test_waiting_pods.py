@@ -25,9 +25,9 @@ async def test_everybody_who_asked_for_it_must_allow_it() -> None:
 async def test_the_first_decision_counts() -> None:
     """Whatever comes afterwards."""
     waiting = WaitingPod(POD, {"A": 10.0}, VirtualClock())
-    waiting.reject("A", "no")
+    assert waiting.reject("A", "no")
     waiting.allow("A")
-    waiting.reject("B", "never")
+    assert not waiting.reject("B", "never")
     status = await waiting.decision()
     assert (status.code, status.plugin, status.reasons) == (Code.UNSCHEDULABLE, "A", ("no",))
     assert not waiting.preempt("C", "too late")

@@ -256,11 +256,28 @@ async def test_preemption_can_stop_a_pod_in_its_pre_bind(new_bench: Any) -> None
     Diary.answers["pre_bind"] = asyncio.Event()
     await bench.schedule()
     handle = bench.profile.handle
-    assert handle.cancel_binding(bench.pod("web").metadata.uid, "preempted")
-    assert not handle.cancel_binding(bench.pod("web").metadata.uid, "preempted")
+    uid = bench.pod("web").metadata.uid
+    assert handle.cancel_binding(uid, "preempted")
+    assert handle.cancel_binding(uid, "preempted by another one")
     await bench.schedule()
     assert bench.places() == {"web": "backoff"}
     assert bench.notes("FailedScheduling") == ["preempted"]
+    assert not handle.cancel_binding(uid, "preempted")
+
+
+async def test_a_victim_whose_pre_bind_has_just_ended_is_deleted(new_bench: Any) -> None:
+    """Its binding goes on, so that it must not count as stopped: it makes room by the API."""
+    bench = new_bench(Diary)
+    bench.add(make_node("n1", cpu="1"), make_pod("victim", cpu="1", priority=1))
+    Diary.answers["pre_bind"] = asyncio.Event()
+    await bench.schedule()
+    bench.add(make_pod("vip", cpu="1", priority=9))
+    Diary.answers["pre_bind"].set()
+    await bench.scheduler.schedule_one(bench.queue.try_pop())
+    await bench.schedule()
+    await bench.schedule(after=20)
+    assert bench.places() == {"vip": "n1"}
+    assert not any("in kube-scheduler memory" in note for note in bench.notes("Preempted"))
 
 
 async def test_pods_that_a_plugin_wants_activated_are(new_bench: Any) -> None:
@@ -335,6 +352,17 @@ async def test_a_waiting_pod_that_is_deleted_is_gone(new_bench: Any) -> None:
     await bench.schedule(after=20)
     assert bench.places() == {"next": "n1"}
     assert bench.cache.pod_count == 1
+
+
+async def test_a_waiting_pod_that_was_let_go_and_is_deleted_makes_room_at_once(new_bench: Any) -> None:
+    """It does not wait any more, so that there is nothing to reject."""
+    bench = await waiting_on_permit(new_bench)
+    pod = bench.pod("web")
+    bench.profile.handle.waiting_pod(pod.metadata.uid).allow("Diary")
+    bench.handlers.delete(pod)
+    assert bench.cache.pod_count == 0
+    await bench.schedule()
+    assert bench.places() == {}
 
 
 async def test_stopping_leaves_nothing_behind(new_bench: Any) -> None:

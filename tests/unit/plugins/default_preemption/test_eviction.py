@@ -41,7 +41,8 @@ class Waiting:
 
     def allow(self, plugin: str) -> None: ...
 
-    def reject(self, plugin: str, message: str) -> None: ...
+    def reject(self, plugin: str, message: str) -> bool:
+        return True
 
     def preempt(self, plugin: str, message: str) -> bool:
         self.preempted.append((plugin, message))
