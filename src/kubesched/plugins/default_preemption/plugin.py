@@ -99,6 +99,8 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
         best = cheapest(candidates)
         if not best:
             return None, Status.unschedulable(NO_CANDIDATE)
+        if self._newest(pod) is None:
+            return None, Status.failed(f'pod "{pod.pod.metadata.name}" not found')
         node_name = handle.random.choice(list(best))
         if self._is_async:
             self._evictions.start(pod, node_name, best[node_name])
@@ -106,9 +108,13 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
             await self._evictions.perform(pod, node_name, best[node_name])
         return PostFilterResult(NominatingInfo(node_name)), SUCCESS
 
+    def _newest(self, pod: PodInfo) -> Pod | None:
+        """None if the pod is gone, as it may be once extenders were asked: nobody must be evicted for it then."""
+        return self._handle.objects.of(Pod).get(pod.pod.metadata.name, pod.pod.metadata.namespace)
+
     def _obstacle(self, pod: PodInfo, diagnosis: Diagnosis) -> str:
         """Why the pod must not preempt anybody now."""
-        newest = self._handle.objects.of(Pod).get(pod.pod.metadata.name, pod.pod.metadata.namespace) or pod.pod
+        newest = self._newest(pod) or pod.pod
         return self._obstacle_of_group(newest) or obstacle(newest, diagnosis.statuses, self._handle.cluster)
 
     def _obstacle_of_group(self, pod: Pod) -> str:

@@ -46,6 +46,7 @@ class Voice:
     is_prioritizer: bool = False
     is_binder: bool = False
     asked: list[list[str]] = field(default_factory=list)
+    meanwhile: Callable[[], None] = lambda: None
 
     def is_interested(self, pod: Pod) -> bool:
         return True
@@ -54,14 +55,15 @@ class Voice:
         self, pod: Pod, victims: Mapping[str, Victims], pods_on_node: Callable[[str], Sequence[Pod]]
     ) -> Mapping[str, Victims]:
         self.asked.append(list(victims))
+        self.meanwhile()
         if self.error is not None:
             raise self.error
         return {name: victims[name] if self.with_victims else Victims(()) for name in self.keeps}
 
 
 def cluster(nodes: int = 2, *extenders: Extender, gates: FeatureGates | None = None) -> FakeHandle:
-    """Full nodes with one pod of low priority each."""
-    handle = FakeHandle(extenders=extenders, gates=gates or FeatureGates())
+    """Full nodes with one pod of low priority each, and the preemptor."""
+    handle = FakeHandle(extenders=extenders, gates=gates or FeatureGates()).load(PREEMPTOR)
     for k in range(nodes):
         handle.load(make_node(f"n{k}", cpu="2"), make_pod(f"v{k}", node=f"n{k}", cpu="2"))
     handle.filters = (NodeResourcesFit(NodeResourcesFitArgs(), handle),)
@@ -92,6 +94,23 @@ def nominated(answer: tuple[PostFilterResult | None, Status]) -> str | None:
     assert result is not None
     assert result.nominating is not None
     return result.nominating.node_name
+
+
+@pytest.mark.parametrize("when", ["before the search", "while an extender is asked"])
+def test_nobody_is_evicted_for_a_pod_that_is_gone(when: str) -> None:
+    """It may have been deleted while an extender was asked, whether about nodes or about victims."""
+    handle = cluster(2, voice := Voice(["n1"]))
+
+    def pod_is_deleted() -> None:
+        handle.objects.of(Pod).remove(PREEMPTOR)
+
+    if when == "before the search":
+        pod_is_deleted()
+    else:
+        voice.meanwhile = pod_is_deleted
+    result, status = post_filter(handle)
+    assert (result, status.code, status.message) == (None, Code.ERROR, 'preemption: pod "p" not found')
+    assert handle.api.deleted == []
 
 
 @pytest.mark.parametrize("is_async", [True, False], ids=["beside the cycle", "in the cycle"])
@@ -143,7 +162,7 @@ def test_equally_good_nodes_are_chosen_at_random() -> None:
 )
 def test_messages(pod: Pod, statuses: Mapping[str, Status] | None, message: str) -> None:
     """The words that users know from kube-scheduler."""
-    handle = cluster()
+    handle = cluster().load(pod)
     result, status = post_filter(handle, pod, statuses)
     assert (status.code, status.message) == (Code.UNSCHEDULABLE, message)
     is_eligible = "not eligible" not in message
