@@ -131,7 +131,7 @@ def build_scheduler(config: KubeSchedulerConfiguration, gates: FeatureGates, out
         queue,
         objects,
         profiles.keys(),
-        rejects_waiting=lambda pod: scheduler.reject_waiting(pod.metadata.uid),
+        rejects_waiting=lambda pod: surroundings.waiting.reject(pod.metadata.uid),
         wakes_on_new_pods=gates.enabled("GangScheduling"),
     )
     return Assembled(

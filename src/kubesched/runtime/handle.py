@@ -57,6 +57,10 @@ class Surroundings:
     nominator: Nominator
     pod_groups: PodGroupStates
     extenders: Sequence[Extender] = ()
+    waiting: WaitingPods = field(default_factory=WaitingPods)
+    """A pod of any profile that waits on permit may be the victim of another's."""
+    in_pre_bind: dict[str, PodInPreBind] = field(default_factory=dict)
+    """By uid; for the same reason."""
     activate: Callable[[Iterable[PodInfo]], None] = field(default=lambda pods: None)
     """Set once the queue exists."""
     start_task: Callable[[Coroutine[Any, Any, None]], None] = field(default=_not_running)
@@ -82,8 +86,8 @@ class ProfileHandle:
         self.nominator = surroundings.nominator
         self.pod_groups = surroundings.pod_groups
         self.extenders = surroundings.extenders
-        self.waiting = WaitingPods()
-        self.in_pre_bind: dict[str, PodInPreBind] = {}  # by uid
+        self.waiting = surroundings.waiting
+        self.in_pre_bind = surroundings.in_pre_bind
         self.preemption_observer = surroundings.preemption_observer
         self.volume_observer = surroundings.volume_observer
         self.device_observer = surroundings.device_observer

@@ -71,7 +71,7 @@ class WaitingPod:
 
 
 class WaitingPods:
-    """All waiting pods of a profile, by uid."""
+    """All waiting pods of a scheduler, whatever their profile, by uid."""
 
     def __init__(self) -> None:
         self._pods: dict[str, WaitingPod] = {}
@@ -88,6 +88,11 @@ class WaitingPods:
     def add(self, pod: Pod, waits: Mapping[str, float], clock: Clock) -> None:
         limited = {plugin: min(seconds, LONGEST_WAIT) for plugin, seconds in waits.items()}
         self._pods[pod.metadata.uid] = WaitingPod(pod, limited, clock)
+
+    def reject(self, uid: str) -> bool:
+        """Reject a pod that is gone; False if it does not wait, or does no longer (RejectWaitingPod)."""
+        waiting = self._pods.get(uid)
+        return waiting is not None and waiting.reject("", "removed")
 
     def remove(self, uid: str) -> None:
         """Idempotent."""

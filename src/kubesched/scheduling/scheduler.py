@@ -101,14 +101,6 @@ class Scheduler:
         await self.tasks.settle()
         return attempts
 
-    def reject_waiting(self, uid: str) -> bool:
-        """Reject a pod that waits on permit in any profile; False if there is none, or if it is let go already."""
-        for profile in self.profiles.values():
-            waiting = profile.handle.waiting.get(uid)
-            if waiting is not None:
-                return waiting.reject("", "removed")
-        return False
-
     async def _schedule_group(self, pod_groups: PodGroupCycle, first: QueuedPod) -> None:
         members = [queued for queued in pod_groups.take_others(first) if self._profile_of(queued) is not None]
         if members:

@@ -354,6 +354,34 @@ async def test_a_waiting_pod_that_is_deleted_is_gone(new_bench: Any) -> None:
     assert bench.cache.pod_count == 1
 
 
+async def test_profiles_know_each_other_s_pods_on_their_way(new_bench: Any) -> None:
+    """A victim of another profile is stopped where it waits, not deleted."""
+    bench = new_bench(Diary, profiles=("default-scheduler", "other"))
+    Diary.answers["permit"] = (WAIT, 60.0)
+    bench.add(make_node("n1", cpu="1"), make_pod("victim", cpu="1", priority=1))
+    await bench.schedule()
+    for profile in bench.parts.profiles.values():
+        assert [waiting.pod.metadata.name for waiting in profile.handle.waiting_pods()] == ["victim"]
+    Diary.answers = {}
+    bench.add(make_pod("vip", cpu="1", priority=9, scheduler="other"))
+    await bench.schedule()
+    await bench.schedule(after=20)
+    assert bench.places() == {"victim": "unschedulable", "vip": "n1"}
+    [note] = bench.notes("Preempted")
+    assert note.endswith("(in kube-scheduler memory).")
+
+
+async def test_profiles_know_each_other_s_pods_in_pre_bind(new_bench: Any) -> None:
+    """As long as it lasts."""
+    bench = new_bench(Diary, profiles=("default-scheduler", "other"))
+    bench.add(make_node("n1"), make_pod("web"))
+    Diary.answers["pre_bind"] = asyncio.Event()
+    await bench.schedule()
+    assert bench.parts.profiles["other"].handle.cancel_binding(bench.pod("web").metadata.uid, "preempted")
+    await bench.schedule()
+    assert bench.places() == {"web": "backoff"}
+
+
 async def test_a_waiting_pod_that_was_let_go_and_is_deleted_makes_room_at_once(new_bench: Any) -> None:
     """It does not wait any more, so that there is nothing to reject."""
     bench = await waiting_on_permit(new_bench)
