@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar, cast
+from dataclasses import replace
+from typing import Any, Final, NamedTuple, TypeVar, cast
 
 from kubesched.columns import PodTemplate
 from kubesched.config.model import ExtensionPoint, KubeSchedulerProfile
@@ -46,6 +47,8 @@ from kubesched.telemetry.logging import log
 
 P = TypeVar("P", bound=Plugin)
 Registry = Mapping[str, PluginFactory]
+
+_PREFLIGHT_ANSWERS: Final = "It is supposed to return Success, Skip, or Error status"
 
 
 def merged_registry(in_tree: Registry, out_of_tree: Registry) -> dict[str, PluginFactory]:
@@ -196,13 +199,16 @@ class Profile:
         finally:
             self.handle.waiting.remove(uid)
         self._observer.permit_wait(str(status.code), self._clock.monotonic() - started)
-        return status
+        if status.is_success or status.is_rejection:
+            return status
+        return replace(status, reasons=(f"waiting on permit for pod: {status.message}",))
 
     def pre_bind_preflight(self, state: CycleState, pod: Pod, node_name: str) -> tuple[Status, list[PreBindPlugin]]:
         """SKIP if no PreBind plugin has anything to do; else success and those that have."""
         active: list[PreBindPlugin] = []
         for plugin in self._concerned(state).pre_binds:
-            status = self._call(plugin, "PreBindPreFlight", plugin.pre_bind_preflight, state, pod, node_name)
+            ask = plugin.pre_bind_preflight
+            status = self._call(plugin, "PreBindPreFlight", ask, state, pod, node_name, explained=_failed_preflight)
             if status.is_success:
                 active.append(plugin)
             elif not status.is_skip:
@@ -248,7 +254,14 @@ class Profile:
         return cast("tuple[P, ...]", self._at[point])
 
     @staticmethod
-    def _call(plugin: Plugin, point: str, method: Callable[..., Status], state: CycleState, *args: Any) -> Status:
+    def _call(
+        plugin: Plugin,
+        point: str,
+        method: Callable[..., Status],
+        state: CycleState,
+        *args: Any,
+        explained: Callable[[Plugin, str, Status], Status] | None = None,
+    ) -> Status:
         try:
             if state.stopwatch is None:
                 status = _check(method(state, *args))
@@ -256,7 +269,9 @@ class Profile:
                 status = _check(state.stopwatch.plugin(plugin.name, point, method, state, *args))
         except Exception as error:
             return _broken(plugin, point, error)
-        return status if status.is_success or status.is_skip else _explained(plugin, point, status)
+        if status.is_success or status.is_skip:
+            return status
+        return (explained or _explained)(plugin, point, status)
 
     @staticmethod
     async def _await(
@@ -325,6 +340,15 @@ def _explained(plugin: Plugin, point: str, status: Status) -> Status:
     if status.is_rejection:
         return status.by(plugin.name)
     message = f'running {point} plugin "{plugin.name}": {status.message}'
+    return Status(Code.ERROR, (message,), plugin.name, status.error)
+
+
+def _failed_preflight(plugin: Plugin, point: str, status: Status) -> Status:
+    """Even a rejection is an error there (RunPreBindPreFlights)."""
+    if status.code is Code.ERROR:
+        message = f'running {point} "{plugin.name}": {status.message}'
+    else:
+        message = f'{point} {plugin.name} returned "{status.code}", which is unsupported. {_PREFLIGHT_ANSWERS}'
     return Status(Code.ERROR, (message,), plugin.name, status.error)
 
 

@@ -14,6 +14,7 @@ from kubesched.config.model import KubeSchedulerProfile, Plugin, Plugins, Plugin
 from kubesched.framework import (
     SKIP,
     SUCCESS,
+    WAIT,
     BindPlugin,
     Code,
     CycleState,
@@ -167,13 +168,37 @@ async def test_bind(answers: list[Any], code: Code, asked_both: bool) -> None:
         pytest.param([SKIP, SKIP], Code.SKIP, [], id="nobody has anything to do"),
         pytest.param([SKIP, SUCCESS], Code.SUCCESS, ["B"], id="one has"),
         pytest.param([SUCCESS, Status.failed("x")], Code.ERROR, [], id="one fails"),
-        pytest.param([Status.unschedulable("x"), SUCCESS], Code.UNSCHEDULABLE, [], id="one rejects"),
+        pytest.param([Status.unschedulable("x"), SUCCESS], Code.ERROR, [], id="one rejects"),
     ],
 )
 async def test_preflight(answers: list[Any], code: Code, active: list[str]) -> None:
     """Only those that have something to do are asked to do it."""
     status, plugins = profile_of(*answers).pre_bind_preflight(STATE, POD, "n1")
     assert (status.code, [plugin.name for plugin in plugins]) == (code, active)
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        pytest.param(Status.failed("boom"), 'running PreBindPreFlight "A": boom', id="an error"),
+        pytest.param(
+            Status.unschedulable("no"),
+            'PreBindPreFlight A returned "Unschedulable", which is unsupported. '
+            "It is supposed to return Success, Skip, or Error status",
+            id="a rejection",
+        ),
+        pytest.param(
+            WAIT,
+            'PreBindPreFlight A returned "Wait", which is unsupported. '
+            "It is supposed to return Success, Skip, or Error status",
+            id="something else",
+        ),
+    ],
+)
+def test_preflight_knows_no_rejection(answer: Status, message: str) -> None:
+    """The words of RunPreBindPreFlights."""
+    status, _ = profile_of(answer, SUCCESS).pre_bind_preflight(STATE, POD, "n1")
+    assert (status.code, status.message) == (Code.ERROR, message)
 
 
 @pytest.mark.parametrize(

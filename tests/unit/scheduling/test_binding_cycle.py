@@ -354,6 +354,15 @@ async def test_a_waiting_pod_that_is_deleted_is_gone(new_bench: Any) -> None:
     assert bench.cache.pod_count == 1
 
 
+async def test_a_waiting_pod_that_is_preempted_tries_again(new_bench: Any) -> None:
+    """In the words of WaitOnPermit: an error, not a rejection."""
+    bench = await waiting_on_permit(new_bench)
+    assert bench.profile.handle.waiting_pod(bench.pod("web").metadata.uid).preempt("DefaultPreemption", "preempted")
+    await bench.schedule()
+    assert bench.places() == {"web": "backoff"}
+    assert bench.notes("FailedScheduling") == ["waiting on permit for pod: preempted"]
+
+
 async def test_profiles_know_each_other_s_pods_on_their_way(new_bench: Any) -> None:
     """A victim of another profile is stopped where it waits, not deleted."""
     bench = new_bench(Diary, profiles=("default-scheduler", "other"))
