@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Final
 
-from kubesched.columns import NodeView
 from kubesched.errors import PluginError
 from kubesched.framework import (
     SUCCESS,
@@ -24,6 +23,7 @@ from kubesched.framework import (
     Status,
 )
 from kubesched.runtime.profile import Profile
+from kubesched.scheduling.confines import Confines
 from kubesched.scheduling.scheduling_cycle import Decision, Rejected, SchedulingCycle, rejected_on
 
 GROUP_UNSCHEDULABLE: Final = "pod group is unschedulable"
@@ -81,8 +81,8 @@ class GroupTrial:
         if not status.is_success:
             return GroupResult(status)
         results: list[GroupResult] = []
-        for placement in placements:
-            result = await self.run_within(members, None if placement is everywhere else placement.nodes)
+        for within in [None if placement is everywhere else Confines(placement.nodes) for placement in placements]:
+            result = await self.run_within(members, within)
             if not (result.is_feasible or result.status.is_rejection):
                 return result
             results.append(result)
@@ -93,7 +93,7 @@ class GroupTrial:
             return GroupResult(Status.unschedulable(problem), first.pods)
         return self._best(group, feasible)
 
-    async def run_within(self, members: Sequence[QueuedPod], within: NodeView | None) -> GroupResult:
+    async def run_within(self, members: Sequence[QueuedPod], within: Confines | None) -> GroupResult:
         """Try the pods one after the other. A gang's Permit says whether enough of them got a node."""
         result = GroupResult(Status.unschedulable(GROUP_UNSCHEDULABLE))
         assumed: list[tuple[QueuedPod, Decision]] = []
@@ -114,7 +114,7 @@ class GroupTrial:
                 self._revert(queued, decision)
         return result
 
-    async def _try(self, queued: QueuedPod, within: NodeView | None) -> PodResult:
+    async def _try(self, queued: QueuedPod, within: Confines | None) -> PodResult:
         decision = await self._cycle.decide(queued, within)
         rejected: Rejected | None = None
         if isinstance(decision, Rejected):

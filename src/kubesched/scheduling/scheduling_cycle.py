@@ -15,13 +15,13 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from kubesched.columns import NodeView
 from kubesched.engine import Evaluator, Fit
 from kubesched.errors import IllegalTransitionError, KubeschedError
 from kubesched.framework import CycleState, Diagnosis, NominatingInfo, QueuedPod, Status
 from kubesched.framework.diagnosis import ListedStatuses
 from kubesched.framework.stopwatch import timed_point, timed_point_async
 from kubesched.runtime.profile import Profile
+from kubesched.scheduling.confines import Confines
 from kubesched.scheduling.extenders import EXTENDER, ExtenderChain
 from kubesched.scheduling.sampling import Sampler
 from kubesched.state.cache import Cache
@@ -69,8 +69,8 @@ class SchedulingCycle:
         decision = await self.decide(queued)
         return decision if isinstance(decision, Rejected) else self.commit(queued, decision)
 
-    async def decide(self, queued: QueuedPod, within: NodeView | None = None) -> Decision | Rejected:
-        """Choose a node for a pod, among all or as if there were no others than those of a view."""
+    async def decide(self, queued: QueuedPod, within: Confines | None = None) -> Decision | Rejected:
+        """Choose a node for a pod, among all or as if there were no others than those `within`."""
         try:
             if not self._cache.cluster.nodes.node_count:
                 return Rejected(Status.unresolvable(NO_NODES))
@@ -86,7 +86,7 @@ class SchedulingCycle:
             return Rejected(Status.failed(error))
         return Decision(node_name, fit.state, fit.evaluated, feasible)
 
-    async def _find_feasible(self, queued: QueuedPod, within: NodeView | None) -> tuple[Fit, Mapping[str, int]]:
+    async def _find_feasible(self, queued: QueuedPod, within: Confines | None) -> tuple[Fit, Mapping[str, int]]:
         """The nodes that plugins and extenders leave, up to date, and the points that extenders give them."""
         fit = self._filter(queued, within)
         nominated = queued.info.pod.status.nominated_node_name
@@ -105,13 +105,13 @@ class SchedulingCycle:
         fit.keep_only_named(opinion.fitting, opinion.rejected, by=EXTENDER)
         return fit, opinion.points
 
-    def _filter(self, queued: QueuedPod, within: NodeView | None) -> Fit:
+    def _filter(self, queued: QueuedPod, within: Confines | None) -> Fit:
         fit = self._evaluator.filter(queued.info)
         if within is not None:
-            fit.confine_to(within.row_ids())
+            fit.confine_to(within.rows())
         return fit
 
-    def _up_to_date(self, fit: Fit, queued: QueuedPod, within: NodeView | None) -> Fit:
+    def _up_to_date(self, fit: Fit, queued: QueuedPod, within: Confines | None) -> Fit:
         """After a wait: the rows of a fit may be those of other nodes by now."""
         return fit if fit.is_current else self._filter(queued, within)
 
@@ -137,6 +137,9 @@ class SchedulingCycle:
 
     def commit(self, queued: QueuedPod, decision: Decision) -> Decision | Rejected:
         """Assume, Reserve, Permit; a refusal undoes it all."""
+        if not self._extenders.is_empty and self._cache.cluster.view().position_of(decision.node_name) is None:
+            # A group is committed once extenders were asked about all of its pods.
+            return Rejected(Status.failed(f"node {decision.node_name} is gone"))
         rejected = self.assume_and_reserve(queued, decision)
         if rejected is not None:
             return rejected

@@ -25,13 +25,19 @@ from kubesched.testing.recording import RecordingRecorder
 class WholeScheduler:
     """The default configuration with some gates, fed by hand."""
 
-    def __init__(self, runner: asyncio.Runner, *gates: str, profiles: Sequence[str] = ("default-scheduler",)) -> None:
+    def __init__(
+        self,
+        runner: asyncio.Runner,
+        *gates: str,
+        profiles: Sequence[str] = ("default-scheduler",),
+        extenders: Sequence[Any] = (),
+    ) -> None:
         enabled = FeatureGates(dict.fromkeys(gates, True))
         config = default_config(enabled)
         config = replace(config, profiles=tuple(replace(config.profiles[0], scheduler_name=name) for name in profiles))
         self.clock, self.recorder, api = VirtualClock(), RecordingRecorder(), MemoryApi()
         random = Random(0)
-        outside = Outside(api=api, recorder=self.recorder, clock=self.clock, random=random)
+        outside = Outside(api=api, recorder=self.recorder, clock=self.clock, random=random, extenders=extenders)
         self._runner = runner
         self.parts: Assembled = build_scheduler(config, enabled, outside)
         api.connect(self.parts.objects, self.parts.handlers)

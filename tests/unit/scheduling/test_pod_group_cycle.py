@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from types import SimpleNamespace
 from typing import Any
 
-from kubesched.objects import Pod, PodGroup
+from kubesched.objects import Node, Pod, PodGroup
 from kubesched.testing import make_node, make_pod, make_pod_group
 
 GANG = ("GenericWorkload", "GangScheduling")
@@ -170,6 +172,55 @@ def test_no_domain_takes_the_group(new_scheduler: Any) -> None:
     assert note.startswith("0/1 nodes are available: 1 Insufficient cpu.")
     assert note.endswith(f"preemption: {limitation}")
     assert_nothing_left_over(whole)
+
+
+class Meanwhile:
+    """An extender that takes every node; `then` happens while it is asked for the n-th time."""
+
+    name, weight, is_ignorable, is_filter, is_prioritizer, is_binder = "meanwhile", 1, False, True, False, False
+    supports_preemption = False
+
+    def __init__(self, then: dict[int, Callable[[], None]]) -> None:
+        self.then = then
+        self.asked: list[list[str]] = []
+
+    def is_interested(self, pod: Pod) -> bool:
+        return True
+
+    async def filter(self, pod: Pod, nodes: Sequence[Node]) -> Any:
+        self.asked.append([node.metadata.name for node in nodes])
+        self.then.get(len(self.asked), lambda: None)()
+        return SimpleNamespace(fitting=self.asked[-1], failed={}, failed_unresolvable={})
+
+
+def test_a_placement_knows_its_nodes_though_rows_change_owners(new_scheduler: Any) -> None:
+    """While an extender is asked, a node of the rack goes, and one of another rack takes its row."""
+    extender = Meanwhile({})
+    whole = new_scheduler(*TOPOLOGY, extenders=[extender])
+    group = make_pod_group(min_count=2, spec={"schedulingConstraints": {"topology": [{"key": "rack"}]}})
+    whole.add(*(make_node(f"a{k}", cpu="1", labels={"rack": "a"}) for k in range(3)))
+
+    def a0_is_replaced() -> None:
+        whole.parts.handlers.delete(make_node("a0", cpu="1", labels={"rack": "a"}))
+        whole.parts.handlers.add(make_node("b", cpu="9", labels={"rack": "b"}))
+
+    extender.then[1] = a0_is_replaced
+    whole.add(group, *members(2))
+    whole.schedule()
+    assert not any("b" in nodes for nodes in extender.asked)
+    assert set(whole.placements().values()) == {"a1", "a2"}
+
+
+def test_a_pod_of_a_group_is_not_committed_to_a_node_that_is_gone(new_scheduler: Any) -> None:
+    """It was chosen before the extender was asked about the next pod."""
+    extender = Meanwhile({})
+    whole = new_scheduler(*GANG, extenders=[extender])
+    extender.then[2] = lambda: whole.parts.handlers.delete(make_node("n0", cpu="1"))
+    whole.add(make_node("n0", cpu="1"), make_pod_group(min_count=1), *members(2))
+    extender.then[1] = lambda: whole.parts.handlers.add(make_node("n1", cpu="1"))
+    whole.schedule()
+    assert whole.notes("FailedScheduling") == {"default/p0": "node n0 is gone"}
+    assert whole.placements() == {"p1": "n1"}
 
 
 def test_without_the_gate_groups_mean_nothing(new_scheduler: Any) -> None:
