@@ -38,15 +38,6 @@ class Fit:
         self._verdicts: list[PluginVerdict] = []
         self._rejectors: set[str] = set()
         self._node_count = cluster.nodes.node_count
-        self._made_at = _positions(cluster)
-
-    @property
-    def is_current(self) -> bool:
-        """No node and no pod on one has changed since the nodes were filtered.
-
-        After that the rows may be those of other nodes: ask this after every wait, and if it is not so, filter again.
-        """
-        return self._made_at == _positions(self._cluster)
 
     @property
     def is_whole(self) -> bool:
@@ -225,8 +216,3 @@ class Fit:
             said.append(PluginVerdict(plugin.name, rows, answer))
             self._verdicts.append(said[-1])
         return said
-
-
-def _positions(cluster: Cluster) -> tuple[int, int]:
-    nodes = cluster.nodes
-    return nodes.node_changes.position, nodes.pod_changes.position

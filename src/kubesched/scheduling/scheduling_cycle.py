@@ -92,16 +92,20 @@ class SchedulingCycle:
         nominated = queued.info.pod.status.nominated_node_name
         if nominated and (node := fit.node(nominated)) is not None:
             # A nominated node that still fits is taken without looking at the others (evaluateNominatedNode).
+            asked_at = self._moment()
             is_accepted = await self._extenders.accept(queued.info.pod, node)
-            fit = self._up_to_date(fit, queued, within)
+            if self._moment() != asked_at:
+                fit = self._filter(queued, within)
             if is_accepted and fit.node(nominated) is not None:
                 fit.keep_only_node(nominated)
                 return fit, NO_POINTS
         self._sampler.apply(fit, self._profile)
         if self._extenders.is_empty:
             return fit, NO_POINTS
+        asked_at = self._moment()
         opinion = await self._extenders.ask(queued.info.pod, fit.nodes())
-        fit = self._up_to_date(fit, queued, within)
+        if self._moment() != asked_at:
+            fit = self._filter(queued, within)
         fit.keep_only_named(opinion.fitting, opinion.rejected, by=EXTENDER)
         return fit, opinion.points
 
@@ -111,9 +115,10 @@ class SchedulingCycle:
             fit.confine_to(within.rows())
         return fit
 
-    def _up_to_date(self, fit: Fit, queued: QueuedPod, within: Confines | None) -> Fit:
-        """After a wait: the rows of a fit may be those of other nodes by now."""
-        return fit if fit.is_current else self._filter(queued, within)
+    def _moment(self) -> tuple[int, int]:
+        """Another one after any change of a node or of the pods on it: then the rows of a fit may be other nodes'."""
+        nodes = self._cache.cluster.nodes
+        return nodes.node_changes.position, nodes.pod_changes.position
 
     async def _post_filter(self, queued: QueuedPod, fit: Fit) -> Rejected:
         """No node takes the pod: let preemption (and other PostFilter plugins) try to change that."""
