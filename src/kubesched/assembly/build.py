@@ -98,8 +98,10 @@ def build_scheduler(config: KubeSchedulerConfiguration, gates: FeatureGates, out
     failure = FailureHandler(queue, objects, cluster.templates.info, tasks.start, clock, attempts)
     chain, sampler = ExtenderChain(outside.extenders), Sampler(cache, config.percentage_of_nodes_to_score)
     cycles = {n: SchedulingCycle(profile, evaluators[n], cache, chain, sampler) for n, profile in profiles.items()}
+    announces = gates.enabled("NominatedNodeNameForExpectation")
     bindings = {
-        n: BindingCycle(profile, cache, queue, chain, failure, clock, attempts) for n, profile in profiles.items()
+        n: BindingCycle(profile, cache, queue, chain, failure, clock, attempts, announces=announces)
+        for n, profile in profiles.items()
     }
     pod_groups = PodGroupCycle(
         profiles,

@@ -20,5 +20,6 @@ from kubesched.engine.evaluator import Evaluator
 from kubesched.engine.fit import Fit
 from kubesched.engine.lineup import Lineup
 from kubesched.engine.ranking import Ranking
+from kubesched.engine.totals import Scores
 
-__all__ = ["Evaluator", "Fit", "Lineup", "Ranking"]
+__all__ = ["Evaluator", "Fit", "Lineup", "Ranking", "Scores"]

@@ -251,6 +251,9 @@ class PermitPlugin(Plugin):
 
 
 class PreBindPlugin(Plugin):
+    pre_binds_in_parallel: ClassVar[bool] = False
+    """Whether `pre_bind` may run beside that of other plugins which say so, too (AllowParallel)."""
+
     def pre_bind_preflight(self, state: CycleState, pod: Pod, node_name: str) -> Status:
         """SKIP if `pre_bind` has nothing to do for this pod. Cheap: it only decides whether to nominate the node."""
         return SUCCESS

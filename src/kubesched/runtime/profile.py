@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final, NamedTuple, TypeVar, cast
+from typing import NamedTuple, TypeVar, cast
 
 from kubesched.columns import PodTemplate
 from kubesched.config.model import ExtensionPoint, KubeSchedulerProfile
 from kubesched.config.plugin_sets import expand_plugins
-from kubesched.errors import ConfigurationError, PluginError
+from kubesched.errors import ConfigurationError
 from kubesched.framework import (
     SKIP,
     SUCCESS,
@@ -40,15 +40,15 @@ from kubesched.framework import (
     points_served,
 )
 from kubesched.objects import Pod
+from kubesched.runtime.calling import broken, call, call_async, checked, explained
 from kubesched.runtime.handle import ProfileHandle, Surroundings
 from kubesched.runtime.observer import PluginObserver, SilentObserver
 from kubesched.runtime.placements import Placements
+from kubesched.runtime.pre_binding import preflight
 from kubesched.telemetry.logging import log
 
 P = TypeVar("P", bound=Plugin)
 Registry = Mapping[str, PluginFactory]
-
-_PREFLIGHT_ANSWERS: Final = "It is supposed to return Success, Skip, or Error status"
 
 
 def merged_registry(in_tree: Registry, out_of_tree: Registry) -> dict[str, PluginFactory]:
@@ -95,7 +95,7 @@ class Profile:
         self.scores = self._all(ExtensionPoint.SCORE, ScorePlugin)
         self._reserves = self._all(ExtensionPoint.RESERVE, ReservePlugin)
         self._permits = self._all(ExtensionPoint.PERMIT, PermitPlugin)
-        self._pre_binds = self._all(ExtensionPoint.PRE_BIND, PreBindPlugin)
+        self._all_pre_binds = self._all(ExtensionPoint.PRE_BIND, PreBindPlugin)
         self._binds = self._all(ExtensionPoint.BIND, BindPlugin)
         self._post_binds = self._all(ExtensionPoint.POST_BIND, PostBindPlugin)
         generators = self._all(ExtensionPoint.PLACEMENT_GENERATE, PlacementGeneratePlugin)
@@ -125,9 +125,9 @@ class Profile:
         for plugin in self.post_filters:
             try:
                 result, status = await plugin.post_filter(state, pod, diagnosis)
-                _check(status)
+                checked(status)
             except Exception as error:
-                return None, _broken(plugin, "PostFilter", error)
+                return None, broken(plugin, "PostFilter", error)
             if status.is_success:
                 return result, status
             if status.code is Code.UNRESOLVABLE:
@@ -142,7 +142,7 @@ class Profile:
 
     def reserve(self, state: CycleState, pod: Pod, node_name: str) -> Status:
         for plugin in self._concerned(state).reserves:
-            status = self._call(plugin, "Reserve", plugin.reserve, state, pod, node_name)
+            status = call(plugin, "Reserve", plugin.reserve, state, pod, node_name)
             if not status.is_success:
                 return status
         return SUCCESS
@@ -171,14 +171,14 @@ class Profile:
         for plugin in self._concerned(state).permits:
             try:
                 status, seconds = plugin.permit(state, pod, node_name)
-                _check(status)
+                checked(status)
             except Exception as error:
-                return _broken(plugin, "Permit", error), {}
+                return broken(plugin, "Permit", error), {}
             if status.is_wait:
                 waits[plugin.name] = seconds
                 reasons = status.reasons
             elif not status.is_success:
-                return _explained(plugin, "Permit", status), {}
+                return explained(plugin, "Permit", status), {}
         if not waits:
             return SUCCESS, {}
         return Status(Code.WAIT, (*reasons, "one or more plugins asked to wait and no plugin rejected pod")), waits
@@ -205,27 +205,16 @@ class Profile:
 
     def pre_bind_preflight(self, state: CycleState, pod: Pod, node_name: str) -> tuple[Status, list[PreBindPlugin]]:
         """SKIP if no PreBind plugin has anything to do; else success and those that have."""
-        active: list[PreBindPlugin] = []
-        for plugin in self._concerned(state).pre_binds:
-            ask = plugin.pre_bind_preflight
-            status = self._call(plugin, "PreBindPreFlight", ask, state, pod, node_name, explained=_failed_preflight)
-            if status.is_success:
-                active.append(plugin)
-            elif not status.is_skip:
-                return status, []
-        return (SUCCESS if active else SKIP), active
+        return preflight(self.pre_binds(state), state, pod, node_name)
 
-    async def pre_bind(self, active: Sequence[PreBindPlugin], state: CycleState, pod: Pod, node_name: str) -> Status:
-        for plugin in active:
-            status = await self._await(plugin, "PreBind", plugin.pre_bind, state, pod, node_name)
-            if not status.is_success:
-                return status
-        return SUCCESS
+    def pre_binds(self, state: CycleState) -> Sequence[PreBindPlugin]:
+        """The plugins that may have something to do."""
+        return self._concerned(state).pre_binds
 
     async def bind(self, state: CycleState, pod: Pod, node_name: str) -> Status:
         """The first plugin that does not skip decides."""
         for plugin in self._binds:
-            status = await self._await(plugin, "Bind", plugin.bind, state, pod, node_name)
+            status = await call_async(plugin, "Bind", plugin.bind, state, pod, node_name)
             if not status.is_skip:
                 return status
         return SKIP
@@ -246,45 +235,12 @@ class Profile:
             concerned = template.memo[self] = Concerned(
                 _concerned_by(template, self._reserves),
                 _concerned_by(template, self._permits),
-                _concerned_by(template, self._pre_binds),
+                _concerned_by(template, self._all_pre_binds),
             )
         return concerned
 
     def _all(self, point: ExtensionPoint, kind: type[P]) -> tuple[P, ...]:
         return cast("tuple[P, ...]", self._at[point])
-
-    @staticmethod
-    def _call(
-        plugin: Plugin,
-        point: str,
-        method: Callable[..., Status],
-        state: CycleState,
-        *args: Any,
-        explained: Callable[[Plugin, str, Status], Status] | None = None,
-    ) -> Status:
-        try:
-            if state.stopwatch is None:
-                status = _check(method(state, *args))
-            else:
-                status = _check(state.stopwatch.plugin(plugin.name, point, method, state, *args))
-        except Exception as error:
-            return _broken(plugin, point, error)
-        if status.is_success or status.is_skip:
-            return status
-        return (explained or _explained)(plugin, point, status)
-
-    @staticmethod
-    async def _await(
-        plugin: Plugin, point: str, method: Callable[..., Awaitable[Status]], state: CycleState, *args: Any
-    ) -> Status:
-        try:
-            if state.stopwatch is None:
-                status = _check(await method(state, *args))
-            else:
-                status = _check(await state.stopwatch.plugin_async(plugin.name, point, method, state, *args))
-        except Exception as error:
-            return _broken(plugin, point, error)
-        return status if status.is_success or status.is_skip else _explained(plugin, point, status)
 
     @staticmethod
     def _broken_undo(plugin: Plugin, error: Exception) -> None:
@@ -327,34 +283,3 @@ def _concerned_by(template: PodTemplate, plugins: Sequence[P]) -> tuple[P, ...]:
             log.error("Plugin failed where it must not", error, plugin=plugin.name)
             concerned.append(plugin)
     return tuple(concerned)
-
-
-def _check(status: object) -> Status:
-    if not isinstance(status, Status):
-        raise TypeError(f"must answer with a Status, not {status!r}")
-    return status
-
-
-def _explained(plugin: Plugin, point: str, status: Status) -> Status:
-    """A rejection with its plugin named; an error in the words of the framework."""
-    if status.is_rejection:
-        return status.by(plugin.name)
-    message = f'running {point} plugin "{plugin.name}": {status.message}'
-    return Status(Code.ERROR, (message,), plugin.name, status.error)
-
-
-def _failed_preflight(plugin: Plugin, point: str, status: Status) -> Status:
-    """Even a rejection is an error there (RunPreBindPreFlights)."""
-    if status.code is Code.ERROR:
-        message = f'running {point} "{plugin.name}": {status.message}'
-    else:
-        message = f'{point} {plugin.name} returned "{status.code}", which is unsupported. {_PREFLIGHT_ANSWERS}'
-    return Status(Code.ERROR, (message,), plugin.name, status.error)
-
-
-def _broken(plugin: Plugin, point: str, error: Exception) -> Status:
-    """A plugin that raised: an error of this pod's attempt."""
-    log.error("Plugin raised", error, plugin=plugin.name, point=point)
-    wrapped = PluginError(plugin.name, point, f"{type(error).__name__}: {error}")
-    wrapped.__cause__ = error
-    return Status.failed(wrapped).by(plugin.name)

@@ -15,6 +15,7 @@ from kubesched.framework import NominatingInfo, PreBindPlugin, QueuedPod, Status
 from kubesched.framework.events import ASSIGNED_POD_DELETE
 from kubesched.framework.stopwatch import timed_point_async
 from kubesched.runtime.pods_in_pre_bind import PodInPreBind
+from kubesched.runtime.pre_binding import pre_bind
 from kubesched.runtime.profile import Profile
 from kubesched.scheduling.extenders import ExtenderChain
 from kubesched.scheduling.failure import FailureHandler
@@ -40,7 +41,10 @@ class BindingCycle:
         failure: FailureHandler,
         clock: Clock,
         observer: AttemptObserver,
+        *,
+        announces: bool = True,
     ) -> None:
+        """`announces`: tell where a pod will be while its binding takes time (NominatedNodeNameForExpectation)."""
         self._profile = profile
         self._cache = cache
         self._queue = queue
@@ -48,6 +52,7 @@ class BindingCycle:
         self._failure = failure
         self._clock = clock
         self._observer = observer
+        self._announces = announces
 
     async def run(self, queued: QueuedPod, assumed: Decision, started: float) -> None:
         """Bind an assumed pod, or undo everything. Never raises."""
@@ -66,12 +71,14 @@ class BindingCycle:
 
     async def _bind(self, queued: QueuedPod, assumed: Decision) -> Rejected | None:
         pod, state, node_name, profile = queued.info.pod, assumed.state, assumed.node_name, self._profile
-        preflight, active = profile.pre_bind_preflight(state, pod, node_name)
-        if not (preflight.is_success or preflight.is_skip):
-            return Rejected(preflight)
+        active = profile.pre_binds(state)
         waits = profile.will_wait(pod)
-        if waits or preflight.is_success:
-            await self._announce(queued, node_name)
+        if self._announces:
+            preflight, active = profile.pre_bind_preflight(state, pod, node_name)
+            if not (preflight.is_success or preflight.is_skip):
+                return Rejected(preflight)
+            if waits or active:
+                await self._announce(queued, node_name)
         if waits:
             status = await profile.wait_on_permit(pod)
             if not status.is_success:
@@ -91,8 +98,10 @@ class BindingCycle:
 
     async def _pre_bind(self, active: Sequence[PreBindPlugin], queued: QueuedPod, assumed: Decision) -> Status:
         """PreBind, which preemption may cancel while it waits."""
-        state, run = assumed.state, self._profile.pre_bind
-        timed = timed_point_async(state.stopwatch, "PreBind", run, active, state, queued.info.pod, assumed.node_name)
+        state = assumed.state
+        timed = timed_point_async(
+            state.stopwatch, "PreBind", pre_bind, active, state, queued.info.pod, assumed.node_name
+        )
         in_pre_bind = self._profile.handle.in_pre_bind
         in_pre_bind[queued.uid] = running = PodInPreBind(asyncio.ensure_future(timed))
         try:

@@ -24,6 +24,7 @@ from kubesched.runtime.profile import Profile
 from kubesched.scheduling.confines import Confines
 from kubesched.scheduling.extenders import EXTENDER, ExtenderChain
 from kubesched.scheduling.sampling import Sampler
+from kubesched.scheduling.score_log import log_scores
 from kubesched.state.cache import Cache
 from kubesched.telemetry.logging import log
 
@@ -134,6 +135,8 @@ class SchedulingCycle:
 
     def _pick_best(self, fit: Fit, points: Mapping[str, int]) -> str:
         ranking = self._evaluator.rank(fit)
+        if log.loudest >= 10:
+            log_scores(fit, self._evaluator.score(fit), self._profile.score_weights, points)
         if not points:
             return ranking.best()
         totals = {name: total + points.get(name, 0) for name, total in ranking.by_name().items()}

@@ -227,15 +227,6 @@ def test_a_plugin_is_called_if_it_has_something_to_do_for_the_template(concern: 
     assert questions == [STATE.pod.template]
 
 
-async def test_pre_bind_stops_at_the_first_failure() -> None:
-    """In the words of the framework."""
-    profile = profile_of(Status.failed("x"), SUCCESS)
-    plugins: Any = [profile.plugins["A"], profile.plugins["B"]]
-    status = await profile.pre_bind(plugins, STATE, POD, "n1")
-    assert status.message == 'running PreBind plugin "A": x'
-    assert asked(profile) == [1, 0]
-
-
 async def test_post_bind_reaches_everybody() -> None:
     """Whoever fails: the pod is bound."""
     profile = profile_of(ValueError("boom"), None)

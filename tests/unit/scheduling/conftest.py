@@ -112,8 +112,9 @@ class Bench:
         profiles: Sequence[str] = ("default-scheduler",),
         extenders: Sequence[Any] = (),
         percentage: int | None = None,
+        gates: FeatureGates | None = None,
     ) -> None:
-        self.gates = FeatureGates()
+        self.gates = gates or FeatureGates()
         enabled = [{"name": plugin.name} for plugin in plugins]
         config = load_config(
             json.dumps(

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import pytest
 
+from kubesched.config import FeatureGates
 from kubesched.errors import TransportError
 from kubesched.framework import (
     SUCCESS,
@@ -247,6 +248,15 @@ async def test_the_node_is_announced_while_binding_takes_its_time(new_bench: Any
     plain.add(make_node("n1"), make_pod("web"))
     await plain.schedule()
     assert plain.api.statuses == []
+
+
+async def test_no_node_is_announced_with_the_gate_off(new_bench: Any) -> None:
+    """Nobody is asked in advance either: every plugin's PreBind runs."""
+    bench = new_bench(Diary, gates=FeatureGates({"NominatedNodeNameForExpectation": False}))
+    bench.add(make_node("n1"), make_pod("web"))
+    await bench.schedule()
+    assert (bench.places(), bench.api.statuses) == ({"web": "n1"}, [])
+    assert Diary.calls == ["Diary reserve", "Diary permit", "Diary pre_bind", "Diary post_bind"]
 
 
 async def test_preemption_can_stop_a_pod_in_its_pre_bind(new_bench: Any) -> None:

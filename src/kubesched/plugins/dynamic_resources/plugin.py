@@ -55,6 +55,7 @@ class DynamicResources(
     """Searches devices for claims while filtering, holds them in Reserve, and writes the allocation in PreBind."""
 
     name = NAME
+    pre_binds_in_parallel = True
 
     def __init__(self, args: DynamicResourcesArgs | None, handle: Handle) -> None:
         args = args or DynamicResourcesArgs()

@@ -60,6 +60,7 @@ class VolumeBinding(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, 
 
     name = NAME
     reach = Reach.NODE
+    pre_binds_in_parallel = True
 
     def __init__(self, args: VolumeBindingArgs, handle: Handle) -> None:
         objects = handle.objects

@@ -1,0 +1,56 @@
+"""Calling one plugin: timed, if the attempt is, and guarded. What it raises becomes an error of this pod's attempt."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from kubesched.errors import PluginError
+from kubesched.framework import Code, CycleState, Plugin, Status
+from kubesched.telemetry.logging import log
+
+
+def call(plugin: Plugin, point: str, method: Callable[..., Status], state: CycleState, *args: Any) -> Status:
+    try:
+        if state.stopwatch is None:
+            status = checked(method(state, *args))
+        else:
+            status = checked(state.stopwatch.plugin(plugin.name, point, method, state, *args))
+    except Exception as error:
+        return broken(plugin, point, error)
+    return status if status.is_success or status.is_skip else explained(plugin, point, status)
+
+
+async def call_async(
+    plugin: Plugin, point: str, method: Callable[..., Awaitable[Status]], state: CycleState, *args: Any
+) -> Status:
+    try:
+        if state.stopwatch is None:
+            status = checked(await method(state, *args))
+        else:
+            status = checked(await state.stopwatch.plugin_async(plugin.name, point, method, state, *args))
+    except Exception as error:
+        return broken(plugin, point, error)
+    return status if status.is_success or status.is_skip else explained(plugin, point, status)
+
+
+def checked(status: object) -> Status:
+    if not isinstance(status, Status):
+        raise TypeError(f"must answer with a Status, not {status!r}")
+    return status
+
+
+def explained(plugin: Plugin, point: str, status: Status) -> Status:
+    """A rejection with its plugin named; an error in the words of the framework."""
+    if status.is_rejection:
+        return status.by(plugin.name)
+    message = f'running {point} plugin "{plugin.name}": {status.message}'
+    return Status(Code.ERROR, (message,), plugin.name, status.error)
+
+
+def broken(plugin: Plugin, point: str, error: Exception) -> Status:
+    """A plugin that raised."""
+    log.error("Plugin raised", error, plugin=plugin.name, point=point)
+    wrapped = PluginError(plugin.name, point, f"{type(error).__name__}: {error}")
+    wrapped.__cause__ = error
+    return Status.failed(wrapped).by(plugin.name)

@@ -1,0 +1,89 @@
+"""PreBind: which plugins have something to do for a pod, and the doing of it; side by side where they allow it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from typing import Final
+
+from kubesched.framework import SKIP, SUCCESS, Code, CycleState, Plugin, PreBindPlugin, Status
+from kubesched.objects import Pod
+from kubesched.runtime.calling import broken, call_async, checked
+
+POINT: Final = "PreBind"
+PREFLIGHT: Final = "PreBindPreFlight"
+_PREFLIGHT_ANSWERS: Final = "It is supposed to return Success, Skip, or Error status"
+
+
+def preflight(
+    plugins: Iterable[PreBindPlugin], state: CycleState, pod: Pod, node_name: str
+) -> tuple[Status, list[PreBindPlugin]]:
+    """SKIP if none has anything to do; else success and those that have."""
+    active: list[PreBindPlugin] = []
+    for plugin in plugins:
+        status = _ask(plugin, state, pod, node_name)
+        if status.is_success:
+            active.append(plugin)
+        elif not status.is_skip:
+            return status, []
+    return (SUCCESS if active else SKIP), active
+
+
+async def pre_bind(active: Sequence[PreBindPlugin], state: CycleState, pod: Pod, node_name: str) -> Status:
+    """One after the other, but neighbours that allow it at the same time; the first failure ends it all."""
+    for is_parallel, neighbours in groupby(active, lambda plugin: plugin.pre_binds_in_parallel):
+        together = list(neighbours)
+        if is_parallel and len(together) > 1:
+            status = await _side_by_side(together, state, pod, node_name)
+        else:
+            status = await _in_turn(together, state, pod, node_name)
+        if not status.is_success:
+            return status
+    return SUCCESS
+
+
+async def _in_turn(plugins: Sequence[PreBindPlugin], state: CycleState, pod: Pod, node_name: str) -> Status:
+    for plugin in plugins:
+        status = await call_async(plugin, POINT, plugin.pre_bind, state, pod, node_name)
+        if not status.is_success:
+            return status
+    return SUCCESS
+
+
+async def _side_by_side(plugins: Sequence[PreBindPlugin], state: CycleState, pod: Pod, node_name: str) -> Status:
+    tasks = [
+        asyncio.create_task(call_async(plugin, POINT, plugin.pre_bind, state, pod, node_name)) for plugin in plugins
+    ]
+    try:
+        for finished in asyncio.as_completed(tasks):
+            status = await finished
+            if not status.is_success:
+                return status
+        return SUCCESS
+    finally:
+        # None of them may go on once the pod is bound, or given up.
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _ask(plugin: PreBindPlugin, state: CycleState, pod: Pod, node_name: str) -> Status:
+    """A preflight's answer; whatever is neither success nor skip is an error (RunPreBindPreFlights)."""
+    ask = plugin.pre_bind_preflight
+    try:
+        if state.stopwatch is None:
+            status = checked(ask(state, pod, node_name))
+        else:
+            status = checked(state.stopwatch.plugin(plugin.name, PREFLIGHT, ask, state, pod, node_name))
+    except Exception as error:
+        return broken(plugin, PREFLIGHT, error)
+    return status if status.is_success or status.is_skip else _failed(plugin, status)
+
+
+def _failed(plugin: Plugin, status: Status) -> Status:
+    if status.code is Code.ERROR:
+        message = f'running {PREFLIGHT} "{plugin.name}": {status.message}'
+    else:
+        message = f'{PREFLIGHT} {plugin.name} returned "{status.code}", which is unsupported. {_PREFLIGHT_ANSWERS}'
+    return Status(Code.ERROR, (message,), plugin.name, status.error)
