@@ -126,7 +126,7 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         return resource in self._ignored or resource.partition("/")[0] in self._ignored_groups
 
     def _demands_of(self, pod: PodTemplate) -> Demands:
-        requests = incoming_requests(pod.exemplar, self._features)
+        requests = pod.requests if pod.has_plain_requests else incoming_requests(pod.exemplar, self._features)
         demands: list[Demand] = []
         reasons = [TOO_MANY_PODS]
         for name, request in requests.items():
@@ -144,4 +144,5 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         )
 
     def _scored_of(self, pod: PodTemplate) -> tuple[ScoredResource, ...]:
-        return scored_resources(self._specs, allocation_score_requests(pod.exemplar))
+        requests = pod.requests if pod.has_plain_requests else allocation_score_requests(pod.exemplar)
+        return scored_resources(self._specs, requests)
