@@ -96,7 +96,7 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
     def filter_nodes(self, state: CycleState, pod: PodTemplate, nodes: NodeView) -> Verdict:
         demands = self._demands.of(pod)
         is_full: Truth = amount(nodes.pod_count) >= amount(nodes.allowed_pods)
-        bits: Amount = is_full * 1
+        bits: Amount = is_full * 1 if holds_somewhere(is_full) else 0
         for demand in demands.resources:
             capacity = amount(nodes.allocatable(demand.resource))
             is_lacking: Truth = capacity - amount(nodes.requested(demand.resource)) < demand.request
