@@ -88,11 +88,11 @@ class NodeTable:
         return column
 
     def _sums_of(self, row: int) -> tuple[int, ...]:
-        sums = [
-            column.item(row) for column in (self.allowed_pods, self.pod_count, self.nonzero_cpu, self.nonzero_memory)
-        ]
-        for resource in self.resources_of(row):
-            offered, taken = int(self.allocatable[resource][row]), int(self.requested[resource][row])
+        standard = (*self.allocatable[: len(STANDARD)], *self.requested[: len(STANDARD)])
+        counts = (self.allowed_pods, self.pod_count, self.nonzero_cpu, self.nonzero_memory)
+        sums = [column.item(row) for column in (*counts, *standard)]
+        for resource in sorted(self._extras.get(row, ())):
+            offered, taken = self.allocatable[resource].item(row), self.requested[resource].item(row)
             if offered or taken:
                 sums += (resource, offered, taken)
         return tuple(sums)

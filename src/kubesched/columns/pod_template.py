@@ -53,6 +53,8 @@ class PodTemplate:
         """The node that a pending pod asks for by name; empty for placed pods."""
         usage = scheduled_usage(exemplar, known.features)
         self.requests: Mapping[str, int] = usage.requests
+        self.has_plain_requests = usage.is_plain
+        """All rules of `objects.pod_resources` come to the same `requests`."""
         self.request_vector: tuple[tuple[int, int], ...] = tuple(
             (known.resources.id_of(name), amount) for name, amount in usage.requests.items() if amount
         )

@@ -42,6 +42,9 @@ class SparseColumn:
             return np.array([amounts.get(row, 0) for row in rows.tolist()], dtype=np.int64)
         return self._spread_out()[rows]
 
+    def item(self, row: int) -> int:
+        return self[row]
+
     def __setitem__(self, row: int, amount: int) -> None:
         if self._array is not None:
             self._array[row] = amount

@@ -13,7 +13,7 @@ from kubesched.engine.kept import Kept
 from kubesched.engine.lineup import ask_filter
 from kubesched.engine.pre_filtering import PreFiltered
 from kubesched.engine.row_statuses import PluginVerdict, RowStatuses
-from kubesched.engine.tracker import RowArray
+from kubesched.engine.tracker import RowArray, as_rows
 from kubesched.framework import CycleState, Diagnosis, FilterPlugin, Status, Verdict
 from kubesched.objects import Node
 
@@ -97,13 +97,15 @@ class Fit:
 
     def consider_only(self, node_names: Iterable[str]) -> None:
         """Look at these nodes alone; the others do not count as looked at."""
-        self._considered = self._existing(node_names)
-        self._rows = self._considered[self.kept.fits[self._considered]]
+        rows = self._existing(node_names)
+        fits = self.kept.fits
+        self._considered = as_rows(rows)
+        self._rows = as_rows([row for row in rows if fits[row]])
 
     def ask_only_about(self, node_names: Iterable[str]) -> None:
         """As `consider_only`, for so few nodes that kept answers are of no use: no filter has had its say yet."""
         self.is_narrow = True
-        self._rows = self._considered = self._existing(node_names)
+        self._rows = self._considered = as_rows(self._existing(node_names))
 
     def confine_to(self, rows: RowArray) -> None:
         """As if the cluster had no other nodes than those in these rows."""
@@ -153,10 +155,9 @@ class Fit:
         rows = self.rows()
         self._rows = rows[keep[rows]]
 
-    def _existing(self, node_names: Iterable[str]) -> RowArray:
+    def _existing(self, node_names: Iterable[str]) -> list[int]:
         row_of, exists = self._cluster.nodes.row_of, self._cluster.nodes.exists
-        rows = [row for name in node_names if (row := row_of.get(name)) is not None and exists[row]]
-        return np.array(sorted(rows), dtype=np.intp)
+        return sorted([row for name in node_names if (row := row_of.get(name)) is not None and exists[row]])
 
     # ---- why not -------------------------------------------------------------------------------------------------
 

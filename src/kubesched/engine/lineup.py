@@ -55,9 +55,9 @@ class Lineup:
     def reaches_of(self, plugin: Plugin, template: PodTemplate) -> tuple[Reach, Reach]:
         """The reach of PreFilter and Filter, and that of PreScore and Score."""
         reach = plugin.reach_of(template)
-        return reach, _score_reach(plugin, plugin.score_reach_of(template)) if isinstance(
-            plugin, ScorePlugin
-        ) else reach
+        if not isinstance(plugin, ScorePlugin):
+            return reach, reach
+        return reach, _score_reach(plugin, plugin.score_reach_of(template))
 
     @cached_property
     def fixed_reaches(self) -> dict[str, tuple[Reach, Reach]]:

@@ -8,6 +8,7 @@ the asking.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from operator import mul
 from typing import Final, NamedTuple
 
 from kubesched.columns import NodeTable
@@ -51,7 +52,7 @@ class RowMemo:
         if len(self._answers) >= _MOST_REMEMBERED:
             self._answers.clear()
         for row in rows:
-            entries = tuple(int(array[row]) for array in self._arrays)
+            entries = tuple([array.item(row) for array in self._arrays])
             fits = not any(entries[: self._filters])
-            points = sum(w * raw for w, raw in zip(self._weights, entries[self._filters :], strict=True))
+            points = sum(map(mul, self._weights, entries[self._filters :]))
             self._answers[self._states.of(row)] = Answer(fits, points, entries)

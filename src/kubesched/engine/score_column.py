@@ -68,7 +68,7 @@ class ScoreColumn:
 
         Don't write to them.
         """
-        if self.raw.view(np.uint64).max(initial=0) > MAX_SCORE:
+        if np.count_nonzero(self.raw.view(np.uint64) > MAX_SCORE):
             _check(self.plugin, self.raw[fits])
         return self.raw if self.weight == 1 else self.raw * self.weight
 
@@ -95,7 +95,7 @@ def normalized(plugin: ScorePlugin, state: CycleState, pod: PodInfo, raw: Intege
 
 def _check(plugin: ScorePlugin, scores: Integers) -> None:
     # Seen as unsigned, a negative number is a very large one.
-    if len(scores) and scores.astype(np.int64, copy=False).view(np.uint64).max() > MAX_SCORE:
+    if np.count_nonzero(scores.astype(np.int64, copy=False).view(np.uint64) > MAX_SCORE):
         lowest, highest = int(scores.min()), int(scores.max())
         wrong = lowest if lowest < 0 else highest
         problem = f"returns an invalid score {wrong}, it should be in the range of [0, {MAX_SCORE}] after normalizing"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import ref
 
@@ -22,12 +22,9 @@ class Tie(NamedTuple):
     reach: Reach
     score_reach: Reach
 
-    @property
-    def sees_sums_only(self) -> bool:
-        return self.reach is Reach.SUMS and self.score_reach is Reach.SUMS
 
-
-_OF_EVERY_CYCLE = Tie(None, Reach.CYCLE, Reach.CYCLE)
+_SUMS, _CYCLE = Reach.SUMS, Reach.CYCLE  # to look up a member of an enumeration is a call
+_OF_EVERY_CYCLE = Tie(None, _CYCLE, _CYCLE)
 
 
 class Standing:
@@ -48,7 +45,7 @@ class Standing:
         # Those of them that may change.
         self._open = [plugin for plugin, basis in zip(lineup.with_basis, self.bases, strict=True) if basis is not FIXED]
         self._open_bases = [basis for basis in self.bases if basis is not FIXED]
-        self.ties = {plugin.name: self._tie(plugin, template) for plugin in lineup.plugins.values()}
+        self.ties = self._ties_to(lineup.plugins.values(), template)
         self._kept: ref[Kept] | None = None
         self._divide()
 
@@ -71,7 +68,7 @@ class Standing:
         if bases == self._open_bases:
             return
         changed = [p for p, old, new in zip(self._open, self._open_bases, bases, strict=True) if old != new]
-        ties = {plugin.name: self._tie(plugin, template) for plugin in changed}
+        ties = self._ties_to(changed, template)
         self._open_bases = bases
         news = iter(bases)
         self.bases = [basis if basis is FIXED else next(news) for basis in self.bases]
@@ -80,17 +77,27 @@ class Standing:
             self._kept = None
             self._divide()
 
-    def _tie(self, plugin: Plugin, template: PodTemplate) -> Tie:
-        lineup = self._lineup
-        reach, score_reach = lineup.fixed_reaches.get(plugin.name) or lineup.reaches_of(plugin, template)
-        if reach is Reach.CYCLE and score_reach is Reach.CYCLE:
-            return _OF_EVERY_CYCLE
-        aspect = plugin.aspect(template)
-        return Tie(self._number if aspect is None else (aspect,), reach, score_reach)
+    def _ties_to(self, plugins: Iterable[Plugin], template: PodTemplate) -> dict[str, Tie]:
+        lineup, ties = self._lineup, {}
+        fixed = lineup.fixed_reaches
+        for plugin in plugins:
+            name = plugin.name
+            reach, score_reach = fixed.get(name) or lineup.reaches_of(plugin, template)
+            if reach is _CYCLE and score_reach is _CYCLE:
+                ties[name] = _OF_EVERY_CYCLE
+            else:
+                aspect = plugin.aspect(template)
+                ties[name] = Tie(self._number if aspect is None else (aspect,), reach, score_reach)
+        return ties
 
     def _divide(self) -> None:
-        """Reaches that are the same for every template need not be part of the keys."""
-        ties, fixed = self.ties, self._lineup.fixed_reaches
-        reaches = [(tie.reach.value, tie.score_reach.value) for name, tie in ties.items() if name not in fixed]
-        self.family: Hashable = (*reaches, *[tie.aspect for tie in ties.values() if not tie.sees_sums_only])
-        self.sums: Hashable = tuple([tie.aspect for tie in ties.values() if tie.sees_sums_only])
+        family: list[Tie] = []
+        sums: list[Hashable] = []
+        for tie in self.ties.values():
+            aspect, reach, score_reach = tie
+            if reach is _SUMS and score_reach is _SUMS:
+                sums.append(aspect)
+            else:
+                family.append(tie)
+        self.family: Hashable = tuple(family)
+        self.sums: Hashable = tuple(sums)

@@ -67,12 +67,13 @@ class SumScores:
 
     def points_of(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Integers:
         """The points of some feasible rows, without keeping anything."""
-        points = np.zeros(len(nodes), dtype=np.int64)
+        points: Integers | None = None
         for plugin, weight in self._plugins:
             if plugin.name not in state.skipped_scores:
-                raw = self._ask_all(plugin, state, pod)[nodes.rows]
-                points += normalized(plugin, state, pod, raw) * weight
-        return points
+                scores = normalized(plugin, state, pod, self._ask_all(plugin, state, pod)[nodes.rows])
+                weighted = scores if weight == 1 else scores * weight
+                points = weighted if points is None else points + weighted
+        return points if points is not None else np.zeros(len(nodes), dtype=np.int64)
 
     def points_at(self, row: int, is_feasible: bool) -> int:
         return sum([column.points_at(row, is_feasible) for column in self.by_plugin.values()])

@@ -55,6 +55,8 @@ class Reach(enum.Enum):
     ROW = enum.auto()
     CYCLE = enum.auto()
 
+    __hash__ = object.__hash__  # that of enumerations is a call; reaches are part of many keys
+
 
 class Plugin:
     """Base of all plugins. `name` must be unique; it is what configuration files say."""

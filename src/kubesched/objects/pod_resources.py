@@ -52,6 +52,8 @@ class PodUsage:
     requests: dict[str, int]
     non_zero_cpu: int
     non_zero_memory: int
+    is_plain: bool = False
+    """All rules of this module come to the same: the pod asks for `requests`."""
 
 
 def pod_requests(
@@ -108,14 +110,17 @@ def scheduled_usage(pod: Pod, features: ResourceFeatures = DEFAULT_FEATURES) -> 
     if features.pod_level_resources and has_pod_level_requests(pod):
         defaults = {name: default for name, default in _SCORE_DEFAULTS.items() if name not in requests}
     non_zero = requests
-    if _leaves_out(pod, defaults):
+    leaves_out = _leaves_out(pod, defaults)
+    if leaves_out:
         non_zero = pod_requests(
             pod, use_status=features.in_place_resize, features=features, container_defaults=defaults
         )
+    counted = in_scheduler_units(requests)
     return PodUsage(
-        requests=in_scheduler_units(requests),
+        requests=counted,
         non_zero_cpu=non_zero.get(CPU, Quantity.ZERO).milli_value(),
         non_zero_memory=non_zero.get(MEMORY, Quantity.ZERO).value(),
+        is_plain=not leaves_out and len(counted) == len(requests) and not _has_exceptions(pod),
     )
 
 
@@ -151,6 +156,18 @@ def in_scheduler_units(resources: Mapping[str, Quantity]) -> dict[str, int]:
 def has_pod_level_requests(pod: Pod) -> bool:
     """Whether the pod itself, not its containers, asks for a resource that may be set there."""
     return pod.spec.resources is not None and any(map(_is_pod_level, pod.spec.resources.requests))
+
+
+def _has_exceptions(pod: Pod) -> bool:
+    """Whether anything but the containers' requests counts by some rules and not by others."""
+    status = pod.status
+    return bool(
+        pod.spec.resources is not None
+        or status.resources is not None
+        or status.container_statuses
+        or status.init_container_statuses
+        or status.node_allocatable_resource_claim_statuses
+    )
 
 
 def _is_counted(name: str) -> bool:

@@ -78,7 +78,8 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin):
         return column(_change_of_balance(before, after, capacities), nodes)
 
     def _scored(self, pod: PodTemplate) -> tuple[ScoredResource, ...]:
-        return scored_resources(self._specs, balance_score_requests(pod.exemplar, self._features))
+        requests = pod.requests if pod.has_plain_requests else balance_score_requests(pod.exemplar, self._features)
+        return scored_resources(self._specs, requests)
 
 
 def _by_what_nodes_have(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from kubesched.columns import Integers, NodeView, PodInfo, PodTemplate
@@ -96,7 +97,7 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
     def filter_nodes(self, state: CycleState, pod: PodTemplate, nodes: NodeView) -> Verdict:
         demands = self._demands.of(pod)
         is_full: Truth = amount(nodes.pod_count) >= amount(nodes.allowed_pods)
-        bits: Amount = is_full * 1
+        bits: Amount = is_full * 1 if holds_somewhere(is_full) else 0
         for demand in demands.resources:
             capacity = amount(nodes.allocatable(demand.resource))
             is_lacking: Truth = capacity - amount(nodes.requested(demand.resource)) < demand.request
@@ -126,22 +127,29 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         return resource in self._ignored or resource.partition("/")[0] in self._ignored_groups
 
     def _demands_of(self, pod: PodTemplate) -> Demands:
-        requests = incoming_requests(pod.exemplar, self._features)
+        requests = pod.requests if pod.has_plain_requests else incoming_requests(pod.exemplar, self._features)
         demands: list[Demand] = []
         reasons = [TOO_MANY_PODS]
+        may_be_devices = False
         for name, request in requests.items():
-            if not request or self._is_ignored(name):
+            if not request:
                 continue
-            message = f"Insufficient {name}"
-            # A pod with more resources than a verdict has bits: the last ones share theirs, and none is let through.
-            first = min(len(reasons), MOST_REASONS - 3)
-            demands.append(Demand(name, request, 1 << first, 2 << first, is_scalar_resource(name)))
-            reasons += (Reason.unschedulable(message), Reason.unresolvable(message))
-        return Demands(
-            resources=tuple(demands),
-            reasons=tuple(reasons[:MOST_REASONS]),
-            may_be_devices=any(request and is_scalar_resource(name) for name, request in requests.items()),
-        )
+            is_scalar = is_scalar_resource(name)
+            may_be_devices |= is_scalar
+            if not self._is_ignored(name):
+                # A pod with more resources than a verdict has bits: the last ones share theirs, none is let through.
+                first = min(len(reasons), MOST_REASONS - 3)
+                demands.append(Demand(name, request, 1 << first, 2 << first, is_scalar))
+                reasons += _insufficient(name)
+        return Demands(tuple(demands), tuple(reasons[:MOST_REASONS]), may_be_devices)
 
     def _scored_of(self, pod: PodTemplate) -> tuple[ScoredResource, ...]:
-        return scored_resources(self._specs, allocation_score_requests(pod.exemplar))
+        requests = pod.requests if pod.has_plain_requests else allocation_score_requests(pod.exemplar)
+        return scored_resources(self._specs, requests)
+
+
+@lru_cache
+def _insufficient(resource: str) -> tuple[Reason, Reason]:
+    """The reasons of a node that lacks a resource now, and of one that is too small even when empty."""
+    message = f"Insufficient {resource}"
+    return Reason.unschedulable(message), Reason.unresolvable(message)

@@ -37,9 +37,11 @@ class ScoredResource(NamedTuple):
 def scored_resources(resources: Sequence[ResourceSpec], requests: Mapping[str, int]) -> tuple[ScoredResource, ...]:
     """Those that say something about a pod: resources from outside Kubernetes only if the pod asks for them."""
     return tuple(
-        ScoredResource(spec.name, requests.get(spec.name, 0), spec.weight)
-        for spec in resources
-        if requests.get(spec.name) or not is_scalar_resource(spec.name)
+        [
+            ScoredResource(spec.name, request, spec.weight)
+            for spec in resources
+            if (request := requests.get(spec.name, 0)) or not is_scalar_resource(spec.name)
+        ]
     )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from kubesched.objects import (
+    Pod,
     PodUsage,
     ResourceFeatures,
     allocation_score_requests,
@@ -185,6 +186,47 @@ def test_scores_of_the_incoming_pod() -> None:
     assert balance_score_requests(pod) == {"cpu": 4000}
     assert allocation_score_requests(make_pod()) == {"cpu": 100, "memory": 200 * MI}
     assert balance_score_requests(make_pod()) == {}
+
+
+FULL = container("1", "1Mi")
+STATUS = {"name": "c", "resources": {"requests": {"cpu": "3"}}}
+
+
+@pytest.mark.parametrize(
+    ("pod", "is_plain"),
+    [
+        pytest.param(make_pod(containers=[FULL, FULL]), True, id="every container says all that counts"),
+        pytest.param(make_pod(containers=[FULL], init_containers=[FULL]), True, id="so do init containers"),
+        pytest.param(make_pod(containers=[FULL], overhead={"cpu": "1"}), True, id="overhead counts by every rule"),
+        pytest.param(make_pod(containers=[FULL, container("1")]), False, id="a default holds for scores only"),
+        pytest.param(make_pod(containers=[container("1", "1Mi", foo="1")]), False, id="some rules count any name"),
+        pytest.param(
+            make_pod(containers=[FULL], spec={"resources": {"requests": {"cpu": "4"}}}),
+            False,
+            id="some rules heed the pod level",
+        ),
+        pytest.param(
+            make_pod(containers=[FULL], status={"containerStatuses": [STATUS]}), False, id="some rules heed a resize"
+        ),
+        pytest.param(
+            make_pod(
+                containers=[FULL],
+                status={
+                    "nodeAllocatableResourceClaimStatuses": [{"resourceClaimName": "x", "resources": {"cpu": "2"}}]
+                },
+            ),
+            False,
+            id="some rules heed claims",
+        ),
+    ],
+)
+def test_plain_requests_are_the_same_by_every_rule(pod: Pod, is_plain: bool) -> None:
+    """So that they need be worked out once."""
+    features = ResourceFeatures(node_allocatable_claims=True)
+    usage = scheduled_usage(pod, features)
+    rules = [incoming_requests(pod), allocation_score_requests(pod), balance_score_requests(pod, features)]
+    assert usage.is_plain == is_plain
+    assert all(requests == usage.requests for requests in rules) == is_plain
 
 
 def test_node_allocatable_claims_count_with_their_gate() -> None:

@@ -13,10 +13,10 @@ from typing import TypeVar
 
 import numpy as np
 
-from kubesched.columns import Cluster, Integers, JournalReader, NodeView, PodTemplate
+from kubesched.columns import Cluster, Integers, Journal, JournalReader, NodeView, PodTemplate
 from kubesched.columns.types import grown
 from kubesched.framework import ObjectStores
-from kubesched.objects import PersistentVolume, PersistentVolumeClaim, StorageClass
+from kubesched.objects import PersistentVolume, PersistentVolumeClaim, StorageClass, VolumeAttachment
 from kubesched.plugins.node_volume_limits.attachable import Attachable, Failure, PodVolumes, Source, VolumeLookup
 from kubesched.plugins.node_volume_limits.attachments import AttachmentsByNode
 
@@ -52,6 +52,7 @@ class AttachedHere:
 
 
 _NOTHING = AttachedHere()
+_NOWHERE: Set[int] = frozenset()
 
 
 class AttachedVolumes:
@@ -65,6 +66,12 @@ class AttachedVolumes:
         self._node_changes = JournalReader(cluster.nodes.node_changes)
         kinds = (PersistentVolumeClaim, PersistentVolume, StorageClass)
         self._object_changes = {kind: JournalReader(objects.of(kind).changes) for kind in kinds}
+        self._journals: list[Journal[int] | Journal[str]] = [
+            cluster.nodes.pod_changes,
+            cluster.nodes.node_changes,
+            *(objects.of(kind).changes for kind in (VolumeAttachment, *kinds)),
+        ]
+        self._positions: list[int] = []  # as of the last `refresh`
         self._on_row: dict[int, AttachedHere] = {}
         self._counts: dict[str, Integers] = {}
         self._rows_using: defaultdict[str, set[int]] = defaultdict(set)
@@ -81,9 +88,9 @@ class AttachedVolumes:
             column = self._counts[driver] = grown(old, self._cluster.nodes.capacity, 0)
         return column
 
-    def rows_using(self, volume: Attachable) -> list[int]:
-        """Rows of the nodes where a pod uses the volume."""
-        return list(self._rows_using.get(volume.id, ()))
+    def rows_using(self, volume: Attachable) -> Set[int]:
+        """Rows of the nodes where a pod uses the volume. Don't write to them."""
+        return self._rows_using.get(volume.id, _NOWHERE)
 
     def supposed(self, nodes: NodeView) -> dict[int, AttachedHere]:
         """What is attached where a view's "what if" adds or removes pods with volumes, by position in the view."""
@@ -108,9 +115,11 @@ class AttachedVolumes:
         return changed
 
     def refresh(self) -> None:
-        rows = self._changed_rows()
-        for row in rows:
-            self._read(row)
+        positions = [journal.position for journal in self._journals]
+        if positions != self._positions:
+            self._positions = positions
+            for row in self._changed_rows():
+                self._read(row)
 
     def _changed_rows(self) -> Iterable[int]:
         """Reads all journals, whatever the first of them says: none may be read twice."""

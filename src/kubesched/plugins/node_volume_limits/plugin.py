@@ -126,7 +126,7 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin):
         for volume in volumes:
             if rows := self._attached.rows_using(volume):
                 used = np.zeros(nodes.table.capacity, dtype=np.int64)
-                used[rows] = 1
+                used[list(rows)] = 1
                 new = new - used[nodes.rows]
         if supposed:
             present, new = present.copy(), np.array(np.broadcast_to(new, len(nodes)))
