@@ -134,7 +134,7 @@ class Fit:
 
     def keep_only_node(self, name: str) -> None:
         """Go on with this one, if it takes the pod."""
-        self.keep_only(self._existing([name]))
+        self.keep_only(as_rows(self._existing([name])))
 
     def keep_only_named(self, names: Iterable[str], rejected: Mapping[str, Status], *, by: str) -> None:
         """Go on with those of these nodes that take the pod; others have the statuses given here (extenders)."""
@@ -142,7 +142,7 @@ class Fit:
         for name, status in rejected.items():
             if (row := row_of.get(name)) is not None:
                 self._overrides[row] = status
-        named = self._existing(names)
+        named = as_rows(self._existing(names))
         if np.count_nonzero(self.takes(named)) < self.count:
             self.keep_only(named)
             self._rejectors.add(by)
