@@ -1,5 +1,5 @@
 """`python -m kubesched`: the same as the `kubesched` command."""
 
-from kubesched.cli.main import process
+from kubesched.cli.entry import process
 
 process()

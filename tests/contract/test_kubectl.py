@@ -150,6 +150,8 @@ def test_describe_explain_and_discovery(kubectl: Kubectl) -> None:
     assert "QoS Class:" in kubectl("describe", "pod", "p")
     assert "Allocated resources:" in kubectl("describe", "node", "n1")
     assert "FIELD: nodeName <string>" in kubectl("explain", "pod.spec.nodeName")
+    assert "FIELD: spec <PodSpec>" in kubectl("explain", "pod.spec")
+    assert "How many pods are wanted; 1 by default." in kubectl("explain", "deploy.spec")
     assert "deployments                 deploy" in kubectl("api-resources")
     assert "scheduling.k8s.io/v1alpha2" in kubectl("api-versions")
     assert "Server Version: v1.36.4" in kubectl("version")

@@ -51,8 +51,8 @@ from kubesched.config.dump import dump_config
 from kubesched.errors import ClientError
 from kubesched.objects import Pod
 from kubesched.serving.app import Pages
-from kubesched.serving.health import PING, HealthCheck
 from kubesched.telemetry.component_metrics import register_process_metrics
+from kubesched.telemetry.health import PING, HealthCheck
 from kubesched.telemetry.instruments import MetricPolicy
 from kubesched.telemetry.logging import log
 from kubesched.telemetry.metrics import SchedulerMetrics

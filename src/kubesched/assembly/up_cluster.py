@@ -180,7 +180,8 @@ async def _serve(options: ClusterOptions) -> int:
         _answer(ClusterAnswer(problems=error.problems))
         return 1
     except (OSError, sqlite3.Error) as error:
-        _answer(ClusterAnswer(problems=(f"the API server cannot start: {error}",)))
+        what = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) and error.filename else error
+        _answer(ClusterAnswer(problems=(f"the API server cannot start: {what}",)))
         return 1
     if options.kubeconfig:
         try:

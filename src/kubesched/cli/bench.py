@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
@@ -25,8 +24,8 @@ from kubesched.errors import ConfigurationError
 
 app = typer.Typer(add_completion=False, help="Measure scheduling throughput.")
 
-PLAIN_WIDTH: Final = 180
-"""Of tables that do not go to a terminal."""
+WIDTH: Final = 180
+"""Of tables: a narrower terminal breaks their lines, which is better than figures that are cut off."""
 
 
 class Mode(StrEnum):
@@ -60,20 +59,24 @@ def bench(
         bool, typer.Option("--hold", help="Start the scheduler when the measured pods are all there, not before.")
     ] = False,
     json_file: Annotated[Path | None, typer.Option("--json", help="Write scheduler_perf's dataItems here.")] = None,
-    time_limit: Annotated[float, typer.Option(help="Seconds after which a workload counts as failed.")] = 300.0,
+    time_limit: Annotated[float, typer.Option(min=1.0, help="Seconds until a workload counts as failed.")] = 300.0,
     stages: Annotated[bool, typer.Option(help="Also show where the CPU time of a pod goes.")] = False,
 ) -> None:
     """Run workloads one after the other and print their throughput."""
     if context.invoked_subcommand is not None:
         return
-    workloads = load_workloads(config or [], pattern=workload, labels=label or ())
+    if not config:
+        raise ConfigurationError(["--config is missing: a performance-config.yaml, or a folder with such files"])
+    workloads = load_workloads(config, pattern=workload, labels=label or ())
     if not workloads:
         raise ConfigurationError(["no workload matches: see --config, --workload and --label"])
     options = RunOptions(mode=mode, time_limit=time_limit, stages=stages, kubeconfig=kubeconfig, holds=hold)
     others = against or []
     _check(options, others)
+    if json_file is not None:
+        json_file.open("a").close()  # whoever waited for the results is not to learn in the end that there are none
     results = _run_all(workloads * rounds, [options, *(replace(options, scheduler=command) for command in others)])
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else PLAIN_WIDTH)
+    console = Console(highlight=False, width=WIDTH)
     console.print(_table(results))
     if others:
         console.print(_comparison_table(compared(results)))
@@ -110,6 +113,8 @@ def _check(options: RunOptions, against: list[str]) -> None:
         problems.append("--against needs an API server: --mode embedded or cluster")
     if options.mode != Mode.CORE and options.stages:
         problems.append("--stages needs the scheduler in this process: --mode core")
+    if options.kubeconfig is not None and not options.kubeconfig.is_file():
+        problems.append(f"--kubeconfig: there is no file {options.kubeconfig}")
     if any(KUBECONFIG not in command for command in against):
         problems.append(f"--against: the command line must contain {KUBECONFIG}")
     if problems:

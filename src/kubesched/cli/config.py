@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from kubesched.cli.standard_input import STANDARD_INPUT, read_standard_input
 from kubesched.config import FeatureGates, apply_defaults, default_config, dump_yaml, load_config
 from kubesched.config.load import check_config, read_text, translate
 from kubesched.config.model import KubeSchedulerConfiguration
@@ -78,11 +78,11 @@ def _load(file: str, feature_gates: str, emulated_version: str) -> KubeScheduler
 
 
 def _read(file: str) -> str:
-    return sys.stdin.read() if file == "-" else read_text(Path(file))
+    return read_standard_input() if file == "-" else read_text(Path(file))
 
 
 def _name(file: str) -> str:
-    return "standard input" if file == "-" else file
+    return STANDARD_INPUT if file == "-" else file
 
 
 def _print(config: KubeSchedulerConfiguration) -> None:

@@ -18,9 +18,11 @@ from kubesched.assembly.explain import Explanation
 from kubesched.assembly.explanation_text import as_data, as_text
 from kubesched.assembly.live_cluster import fetch_objects
 from kubesched.assembly.simulation import Simulation
+from kubesched.cli.standard_input import STANDARD_INPUT, read_standard_input
 from kubesched.config import FeatureGates
 from kubesched.objects import Pod
-from kubesched.objects.manifests import read_manifests
+from kubesched.objects.base import KubeStruct
+from kubesched.objects.manifests import load_manifests, read_manifests
 
 app = typer.Typer(add_completion=False, help="Explain a decision.")
 
@@ -41,7 +43,7 @@ def explain(
     kubeconfig: Annotated[str, typer.Option(help="As kubectl's; $KUBECONFIG and ~/.kube/config by default.")] = "",
     manifests: Annotated[
         list[Path] | None,
-        typer.Option("--filename", "-f", help="Objects from a file or folder, instead of a live cluster."),
+        typer.Option("--filename", "-f", help="Objects from a file or folder (- is stdin), instead of a live cluster."),
     ] = None,
     config: Annotated[Path | None, typer.Option(help="The scheduler's configuration file.", exists=True)] = None,
     matrix: Annotated[bool, typer.Option("--matrix", help="Every plugin's score for every feasible node.")] = False,
@@ -67,7 +69,11 @@ def explain(
 def _objects(manifests: list[Path] | None, kubeconfig: str) -> list[Any]:
     if not manifests:
         return asyncio.run(fetch_objects(kubeconfig, FeatureGates()))
-    return [obj for path in manifests for obj in read_manifests(path) if not _is_over(obj)]
+    return [obj for path in manifests for obj in _manifests(path) if not _is_over(obj)]
+
+
+def _manifests(path: Path) -> list[KubeStruct]:
+    return load_manifests(read_standard_input(), STANDARD_INPUT) if path == Path("-") else read_manifests(path)
 
 
 def _is_over(obj: Any) -> bool:

@@ -5,6 +5,7 @@ A subcommand's module is imported when it is called, so that `kubesched --help` 
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Sequence
@@ -17,6 +18,8 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from kubesched.errors import ConfigurationError, KubeschedError
+
+_CANNOT_WRITE: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
 
 
 class LazyCommand(NamedTuple):
@@ -78,7 +81,7 @@ def kubesched(
 
 
 def process() -> NoReturn:
-    """What the `kubesched` script runs: `main`, and then the end of the process."""
+    """What the `kubesched` command runs: `main`, and then the end of the process."""
     code: Any = 0
     try:
         main()
@@ -95,6 +98,7 @@ def process() -> NoReturn:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; an error of ours ends the process with code 1 and one line per problem."""
+    _open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that has no "…" shows "?"
@@ -105,9 +109,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except KubeschedError as error:
         _fail(str(error))
     except OSError as error:
-        if error.filename is None:  # not about a file that somebody named: a bug
-            raise
-        _fail(f"{error.filename}: {error.strerror}")
+        if error.filename is not None:
+            _fail(f"{error.filename}: {error.strerror}")
+        if error.errno in _CANNOT_WRITE:
+            _fail(f"cannot write the output: {error.strerror}")
+        raise  # not about a file that somebody named: a bug
+
+
+def _open_closed_streams() -> None:
+    """A stream that the shell closed (`>&-`) is None in Python: give it an end that nobody reads or writes."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115 - until the process ends
 
 
 def _fail(*problems: str) -> NoReturn:

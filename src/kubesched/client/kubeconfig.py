@@ -14,6 +14,7 @@ import msgspec
 import yaml
 
 from kubesched.errors import ConfigurationError
+from kubesched.objects.yaml_text import load_yaml, yaml_problem
 
 KUBECONFIG_VARIABLE: Final = "KUBECONFIG"
 
@@ -178,11 +179,11 @@ def _read(path: Path) -> Kubeconfig:
         reason = error.strerror if isinstance(error, OSError) else "not a text file"
         raise ConfigurationError([f"cannot read kubeconfig {path}: {reason}"]) from error
     try:
-        document = yaml.load(text, Loader=_Loader)  # noqa: S506 - a subclass of the safe loader
+        document = load_yaml(text, _Loader)
         # null stands for "not set", as in Go.
         file = msgspec.convert(_without_nulls(document or {}), _File)
     except yaml.YAMLError as error:
-        raise ConfigurationError([f"kubeconfig {path}: {_one_line(error)}"]) from error
+        raise ConfigurationError([f"kubeconfig {path}: {yaml_problem(error)}"]) from error
     except msgspec.ValidationError as error:
         raise ConfigurationError([f"kubeconfig {path}: {_with_plain_path(str(error))}"]) from error
     folder = path.absolute().parent
@@ -245,7 +246,3 @@ def _with_plain_path(message: str) -> str:
     """msgspec's message with the path in front, as a reader of the file counts it."""
     problem, _, path = message.partition(" - at `$")
     return f"{path.strip('.`')}: {problem}" if path else problem
-
-
-def _one_line(error: yaml.YAMLError) -> str:
-    return " ".join(str(error).split())

@@ -9,6 +9,7 @@ from typing import Any, Final
 import yaml
 
 from kubesched.errors import ConfigurationError
+from kubesched.objects.yaml_text import NestedTooDeeplyError, load_yaml, yaml_problem
 
 try:
     from yaml import CSafeLoader as _SafeLoader
@@ -106,12 +107,8 @@ _Loader.add_constructor("tag:yaml.org,2002:seq", _construct_list)
 
 def _parse_yaml(text: str) -> object:
     try:
-        return yaml.load(text, Loader=_Loader)  # noqa: S506 -- derived from the safe loader
-    except yaml.MarkedYAMLError as error:
-        where = f"line {error.problem_mark.line + 1}: " if error.problem_mark else ""
-        what = ", ".join(part for part in (error.context, error.problem) if part)
-        raise ConfigurationError([f"error converting YAML to JSON: yaml: {where}{what}"]) from error
-    except RecursionError as error:
+        return load_yaml(text, _Loader)
+    except NestedTooDeeplyError as error:
         raise ConfigurationError([_TOO_DEEP]) from error
-    except (yaml.YAMLError, ValueError) as error:  # ValueError: a scalar like 2**99999 or an impossible number
-        raise ConfigurationError([f"error converting YAML to JSON: yaml: {error}"]) from error
+    except yaml.YAMLError as error:
+        raise ConfigurationError([f"error converting YAML to JSON: yaml: {yaml_problem(error)}"]) from error

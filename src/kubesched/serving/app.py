@@ -18,9 +18,10 @@ from kubesched.serving.access_control import AccessControl
 from kubesched.serving.authentication import Authenticator
 from kubesched.serving.authorization import Authorizer
 from kubesched.serving.debug import DebugPages
-from kubesched.serving.health import HealthCheck, HealthEndpoint, HealthSlis
+from kubesched.serving.health import HealthEndpoint, HealthSlis
 from kubesched.serving.metric_pages import metrics_route, pod_resources_route
 from kubesched.serving.zpages import configz_route, flagz_route, statusz_route
+from kubesched.telemetry.health import HealthCheck
 from kubesched.telemetry.logging import Logger
 from kubesched.telemetry.metrics import SchedulerMetrics
 from kubesched.telemetry.version import KUBERNETES_MINOR

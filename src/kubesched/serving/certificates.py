@@ -2,59 +2,23 @@
 
 from __future__ import annotations
 
-import ipaddress
 import os
 import ssl
 import tempfile
 from datetime import timedelta
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO, Final
 
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
-
+from kubesched.certificates import KeyPair, make_certificate
 from kubesched.clock import Clock, utc
 
-VALIDITY = timedelta(days=365)
-
-
-class KeyPair(NamedTuple):
-    """PEM text of a certificate (chain) and its private key."""
-
-    certificate: bytes
-    key: bytes
+VALIDITY: Final = timedelta(days=365)
 
 
 def self_signed(clock: Clock) -> KeyPair:
     """A certificate for localhost and 127.0.0.1, which is what probes on the same host ask for."""
     now = utc(clock)
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"localhost@{int(now.timestamp())}")])
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        # An hour back: a clock that is a little behind ours must not refuse the certificate.
-        .not_valid_before(now - timedelta(hours=1))
-        .not_valid_after(now + VALIDITY)
-        .add_extension(
-            x509.SubjectAlternativeName(
-                [x509.DNSName("localhost"), x509.IPAddress(ipaddress.IPv4Address("127.0.0.1"))]
-            ),
-            critical=False,
-        )
-        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
-        .sign(key, hashes.SHA256())
-    )
-    return KeyPair(
-        certificate.public_bytes(serialization.Encoding.PEM),
-        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()),
-    )
+    return make_certificate(f"localhost@{int(now.timestamp())}", ["localhost", "127.0.0.1"], now, VALIDITY)
 
 
 def self_signed_in(directory: Path, name: str, clock: Clock) -> tuple[Path, Path]:

@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final
 
 from prometheus_client import CollectorRegistry
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
+from kubesched.telemetry.health import PING, HealthCheck, examine
 from kubesched.telemetry.instruments import STABLE, InstrumentSet
 from kubesched.telemetry.logging import log
 
 NOSNIFF: Final = {"X-Content-Type-Options": "nosniff"}
-
-
-class HealthCheck(NamedTuple):
-    """A named check; `check` returns why it fails, or None."""
-
-    name: str
-    check: Callable[[], str | None]
-
-
-PING: Final = HealthCheck("ping", lambda: None)
 
 
 class HealthSlis:
@@ -64,40 +54,17 @@ class HealthEndpoint:
         return [Route(f"/{self._name}", self._answer_all), *single]
 
     async def _answer_all(self, request: Request) -> Response:
-        excluded = request.query_params.getlist("exclude")
-        lines, failures = self._run(frozenset(excluded))
-        unknown = sorted(set(excluded) - {check.name for check in self._checks})
-        if unknown:
-            names = ",".join(map(json.dumps, unknown))
-            lines.append(f"warn: some health checks cannot be excluded: no matches for {names}")
-        if failures:
-            log.info("Health check failed", v=2, endpoint=self._name, failures=failures)
-            text = "\n".join([*lines, f"{self._name} check failed", ""])
-            return PlainTextResponse(text, 500, headers=NOSNIFF)
-        if "verbose" not in request.query_params:
-            return PlainTextResponse("ok", headers=NOSNIFF)
-        return PlainTextResponse("\n".join([*lines, f"{self._name} check passed", ""]), headers=NOSNIFF)
-
-    def _run(self, excluded: frozenset[str]) -> tuple[list[str], dict[str, str]]:
-        """One line per check, and the reasons of those that failed: for the log only, since the endpoint is public."""
-        lines: list[str] = []
-        failures: dict[str, str] = {}
-        for check in self._checks:
-            if check.name in excluded:
-                lines.append(f"[+]{check.name} excluded: ok")
-                continue
-            reason = check.check()
-            self._slis.observe(check.name, self._name, healthy=reason is None)
-            if reason is None:
-                lines.append(f"[+]{check.name} ok")
-            else:
-                lines.append(f"[-]{check.name} failed: reason withheld")
-                failures[check.name] = reason
-        return lines, failures
+        report = examine(self._name, self._checks, request.query_params.getlist("exclude"))
+        for name in (*report.passed, *report.failures):
+            self._slis.observe(name, self._name, healthy=name not in report.failures)
+        if report.failures:
+            log.info("Health check failed", v=2, endpoint=self._name, failures=report.failures)
+        text = report.text(verbose="verbose" in request.query_params)
+        return PlainTextResponse(text, 500 if report.failures else 200, headers=NOSNIFF)
 
 
-def _answer_one(check: HealthCheck) -> Callable[[Request], Response]:
-    def answer(_request: Request) -> Response:
+def _answer_one(check: HealthCheck) -> Callable[[Request], Awaitable[Response]]:
+    async def answer(_request: Request) -> Response:
         reason = check.check()
         if reason is None:
             return PlainTextResponse("ok")

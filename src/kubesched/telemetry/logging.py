@@ -68,7 +68,7 @@ class Logger:
         self._vmodule = {pattern.removesuffix(".py"): level for pattern, level in options.vmodule.items()}
         self._level_of_file: dict[str, int] = {}
         self._raise_loudest()
-        self._format = _format_json if options.format == "json" else _format_text
+        self._is_json = options.format == "json"
 
     @property
     def verbosity(self) -> int:
@@ -92,6 +92,12 @@ class Logger:
             frame = sys._getframe(1)
             if v <= self._file_level(frame.f_code.co_filename):
                 self._write("I", message, values, _place(frame), v)
+
+    def text(self, text: str, *, v: int = 0) -> None:
+        """An entry without structure, as klog.Info writes it: the text as it is, with its line breaks."""
+        frame = sys._getframe(1)
+        if v <= self._verbosity or v <= self._file_level(frame.f_code.co_filename):
+            self._write("I", text, {}, _place(frame), v, as_is=True)
 
     def warning(self, message: str, **values: object) -> None:
         self._write("W", message, values, _place(sys._getframe(1)), 0)
@@ -124,10 +130,23 @@ class Logger:
         severity: Severity = "E" if record.levelno >= logging.ERROR else "W"
         self._write(severity, record.getMessage(), values, f"{record.filename}:{record.lineno}", 0)
 
-    def _write(self, severity: Severity, message: str, values: Mapping[str, object], where: str, v: int) -> None:
+    def _write(
+        self,
+        severity: Severity,
+        message: str,
+        values: Mapping[str, object],
+        where: str,
+        v: int,
+        *,
+        as_is: bool = False,
+    ) -> None:
         split_off = severity == "I" and self._options.split_stream
         stream = self._out or sys.stdout if split_off else self._err or sys.stderr
-        stream.write(self._format(severity, self._clock.time(), where, message, values, v))
+        now = self._clock.time()
+        if self._is_json:
+            stream.write(_format_json(severity, now, where, message, values, v))
+        else:
+            stream.write(_format_text(severity, now, where, message if as_is else _quote(message), values))
         stream.flush()
 
 
@@ -135,12 +154,10 @@ def _place(frame: FrameType) -> str:
     return f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"
 
 
-def _format_text(
-    severity: Severity, now: float, where: str, message: str, values: Mapping[str, object], _v: int
-) -> str:
+def _format_text(severity: Severity, now: float, where: str, message: str, values: Mapping[str, object]) -> str:
     stamp = datetime.fromtimestamp(now).strftime("%m%d %H:%M:%S.%f")
     shown = "".join(f" {name}={_text_value(value)}" for name, value in values.items())
-    return f"{severity}{stamp} {os.getpid():>7} {where}] {_quote(message)}{shown}\n"
+    return f"{severity}{stamp} {os.getpid():>7} {where}] {message}{shown}\n"
 
 
 def _format_json(severity: Severity, now: float, where: str, message: str, values: Mapping[str, object], v: int) -> str:

@@ -98,6 +98,14 @@ def test_standard_input(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "parallelism: 3" in shell.out
 
 
+def test_standard_input_that_is_no_text(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether the locale refuses it or smuggles it in."""
+    for errors in ("strict", "surrogateescape"):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"\xff"), encoding="utf-8", errors=errors))
+        assert shell.run("show", "-") == 1
+        assert shell.err == "error: standard input is not UTF-8 text\n"
+
+
 def test_missing_file(shell: Shell, tmp_path: Path) -> None:
     """A file that cannot be read is one clear line."""
     assert shell.run("show", str(tmp_path / "nothing")) == 1

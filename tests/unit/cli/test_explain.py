@@ -69,7 +69,7 @@ def test_an_unknown_pod_is_one_clear_line(tmp_path: Path) -> None:
     [
         pytest.param(None, "cannot read {file}: No such file or directory", id="no file"),
         pytest.param(b"\xff\xfe", "cannot read {file}: not a text file", id="no text"),
-        pytest.param(b"a: [", "{file}: not valid YAML: while parsing a flow node", id="no YAML"),
+        pytest.param(b"a: [", "{file}: not valid YAML: line 2: while parsing a flow node", id="no YAML"),
     ],
 )
 def test_manifests_that_cannot_be_read_are_one_clear_line(
@@ -83,6 +83,13 @@ def test_manifests_that_cannot_be_read_are_one_clear_line(
         main(["explain", "web", "-f", str(file)])
     said = capsys.readouterr().err.splitlines()
     assert [line.startswith(f"error: {problem.format(file=file)}") for line in said] == [True]
+
+
+def test_manifests_from_standard_input() -> None:
+    """As in `kubectl get nodes,pods -A -o yaml | kubesched explain big -f -`."""
+    command = [sys.executable, "-m", "kubesched", "explain", "big", "-f", "-"]
+    ran = subprocess.run(command, input=MANIFESTS, capture_output=True, text=True, timeout=60, check=False)
+    assert "a: evict default/low" in ran.stdout, ran.stderr
 
 
 def test_a_folder_of_manifests(tmp_path: Path) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -57,3 +59,19 @@ def test_unknown_command(capsys: pytest.CaptureFixture[str]) -> None:
     """A command that does not exist is a usage error."""
     assert run("frobnicate") == 2
     assert "frobnicate" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is full")
+def test_a_full_disk_is_one_clear_line() -> None:
+    """No traceback because the output does not fit."""
+    with open("/dev/full", "w") as full:
+        command = [sys.executable, "-m", "kubesched", "config", "default"]
+        ran = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (ran.returncode, ran.stderr) == (1, "error: cannot write the output: No space left on device\n")
+
+
+def test_streams_that_the_shell_closed() -> None:
+    """Nothing is read or written, and nothing breaks."""
+    script = f"{sys.executable} -m kubesched explain --help <&- >&-"
+    ran = subprocess.run(["sh", "-c", script], stderr=subprocess.PIPE, text=True, check=False, env=os.environ)
+    assert (ran.returncode, ran.stderr) == (0, "")

@@ -109,7 +109,7 @@ def test_selects_a_context(files: Path) -> None:
     ("content", "message"),
     [
         pytest.param(None, "cannot read kubeconfig .*/config: No such file or directory", id="a missing file"),
-        pytest.param("a: [", "kubeconfig .*/config: while parsing a flow node", id="no YAML"),
+        pytest.param("a: [", "kubeconfig .*/config: line 2: while parsing a flow node", id="no YAML"),
         pytest.param("[1]", "kubeconfig .*/config: Expected `object`, got `array`", id="not a mapping"),
         pytest.param(
             "clusters: [{name: a, cluster: {server: 7}}]",

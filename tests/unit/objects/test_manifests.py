@@ -43,6 +43,12 @@ def test_takes_lists_apart() -> None:
     assert [pod.metadata.name for pod in load_manifests(LIST, "pods.json") if isinstance(pod, Pod)] == ["a", "b"]
 
 
+def test_what_begins_like_json_may_be_yaml() -> None:
+    """A flow mapping without quotes."""
+    (node,) = load_manifests("{apiVersion: v1, kind: Node, metadata: {name: n1}}", "node.yaml")
+    assert isinstance(node, Node)
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

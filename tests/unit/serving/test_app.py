@@ -20,8 +20,8 @@ from kubesched.serving.access_control import AccessControl
 from kubesched.serving.app import Pages, build_app, routes_of
 from kubesched.serving.authentication import Authenticator
 from kubesched.serving.authorization import AuthorizationOptions, Authorizer
-from kubesched.serving.health import HealthCheck
 from kubesched.serving.trust import ClientTrust
+from kubesched.telemetry.health import HealthCheck
 from kubesched.telemetry.logging import Logger
 from kubesched.telemetry.metrics import SchedulerMetrics
 

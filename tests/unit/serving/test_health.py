@@ -8,7 +8,8 @@ import pytest
 from prometheus_client import CollectorRegistry
 from starlette.applications import Starlette
 
-from kubesched.serving.health import HealthCheck, HealthEndpoint, HealthSlis
+from kubesched.serving.health import HealthEndpoint, HealthSlis
+from kubesched.telemetry.health import HealthCheck
 
 if TYPE_CHECKING:
     from tests.unit.serving.conftest import Caller

@@ -18,13 +18,20 @@ if TYPE_CHECKING:
     from tests.unit.serving.conftest import Authority
 
 
-def shake_hands(server: ssl.SSLContext, *, server_name: str | None = None) -> tuple[x509.Certificate, ssl.SSLObject]:
+def trusting_client() -> ssl.SSLContext:
+    """Verifies nothing."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+def shake_hands(
+    server: ssl.SSLContext, *, server_name: str | None = None, client_context: ssl.SSLContext | None = None
+) -> tuple[x509.Certificate, ssl.SSLObject]:
     """A TLS handshake in memory: the certificate that the server shows, and the client's side."""
     to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
-    client_context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    client_context.check_hostname = False
-    client_context.verify_mode = ssl.CERT_NONE
-    client = client_context.wrap_bio(to_client, to_server, server_hostname=server_name)
+    client = (client_context or trusting_client()).wrap_bio(to_client, to_server, server_hostname=server_name)
     serving = server.wrap_bio(to_server, to_client, server_side=True)
     unfinished = [client, serving]
     while unfinished:
@@ -58,6 +65,17 @@ def test_a_made_certificate_is_kept_in_the_given_directory(tmp_path: Path) -> No
     second, _ = shake_hands(ServingCertificates(options, SystemClock()).context)
     assert first == second
     assert stat.S_IMODE((tmp_path / "certs" / "kube-scheduler.key").stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize("name", ["localhost", "127.0.0.1"])
+def test_a_made_certificate_passes_strict_verification(tmp_path: Path, name: str) -> None:
+    """Python 3.13's default. rustls, moreover, wants the authority and the server to be two certificates."""
+    server = ServingCertificates(TlsOptions(cert_dir=str(tmp_path)), SystemClock()).context
+    client = ssl.create_default_context(cafile=str(tmp_path / "kube-scheduler.crt"))
+    client.verify_flags |= ssl.VERIFY_X509_STRICT
+    shown, _ = shake_hands(server, server_name=name, client_context=client)
+    assert common_name(shown).startswith("localhost@")
+    assert not shown.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
 
 
 @pytest.mark.parametrize(

@@ -67,6 +67,16 @@ def test_json_entries_carry_the_same_facts() -> None:
     assert "v" not in second
 
 
+def test_plain_text_keeps_its_lines() -> None:
+    """As klog.Info writes it: after the usual header in text, in one string in JSON."""
+    text, _, err = make_log()
+    text.text('Trace[1]: "Scheduling":\nTrace[1]: END')
+    assert err.getvalue().endswith('] Trace[1]: "Scheduling":\nTrace[1]: END\n')
+    structured, _, err = make_log(LogOptions(format="json"))
+    structured.text("a\nb")
+    assert json.loads(err.getvalue())["msg"] == "a\nb"
+
+
 def test_verbosity_decides_and_can_change_while_running() -> None:
     """What PUT /debug/flags/v does."""
     log, _, err = make_log(LogOptions(verbosity=2))

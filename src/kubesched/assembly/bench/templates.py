@@ -11,6 +11,7 @@ from typing import Any, Final
 import yaml
 
 from kubesched.errors import InvalidObjectError
+from kubesched.objects.yaml_text import load_yaml, yaml_problem
 
 Manifest = dict[str, Any]
 """An object as JSON would hold it. Parts of it may be shared with other manifests: replace, never change."""
@@ -68,9 +69,9 @@ class Template:
 
     def _parse(self, text: str) -> Manifest:
         try:
-            data = yaml.load(text, Loader=YAML_LOADER)  # noqa: S506 - the C form of the safe loader
+            data = load_yaml(text, YAML_LOADER)
         except yaml.YAMLError as error:
-            raise InvalidObjectError(f"no YAML: {error}", name=str(self._path)) from error
+            raise InvalidObjectError(f"no YAML: {yaml_problem(error)}", name=str(self._path)) from error
         if not isinstance(data, dict):
             raise InvalidObjectError("holds no object", name=str(self._path))
         folded: Manifest = _fold(data)

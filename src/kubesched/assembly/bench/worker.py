@@ -6,6 +6,7 @@ import asyncio
 import multiprocessing
 import os
 import shlex
+import signal
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -26,7 +27,7 @@ from kubesched.errors import KubeschedError
 CORE: Final = "core"
 EMBEDDED: Final = "embedded"
 CLUSTER: Final = "cluster"
-INTERRUPTED: Final = 130  # as a shell reports a process that SIGINT ended
+TIDIES_UP_WITHIN: Final = 15.0  # seconds: for the servers and schedulers that it started
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +55,7 @@ class RunOptions:
 
 
 def run_apart(workload: Workload, options: RunOptions, progress: Progress) -> Result:
-    """Run a workload in a process of its own. Never raises because of the workload."""
+    """Run a workload in a process of its own, which ends with this call. Never raises because of the workload."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe(duplex=False)
     process = context.Process(target=_work, args=(workload, options, theirs))
@@ -67,6 +68,12 @@ def run_apart(workload: Workload, options: RunOptions, progress: Progress) -> Re
     except EOFError:
         process.join()
         return Result(workload=workload.full_name, mode=options.mode, problem=f"crashed (exit code {process.exitcode})")
+    except BaseException:
+        ours.close()  # or it might wait for a reader
+        process.terminate()
+        process.join(TIDIES_UP_WITHIN)
+        process.kill()
+        raise
     finally:
         process.join()
 
@@ -75,12 +82,19 @@ def _work(workload: Workload, options: RunOptions, connection: Connection) -> No
     def progress(done: int, what: str) -> None:
         connection.send((done, what))
 
+    async def run() -> Result:
+        task = asyncio.current_task()
+        assert task is not None
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+        return await run_here(workload, options, progress)
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to all: who started us ends us, in order
     try:
         with asyncio.Runner(loop_factory=loop_factory()) as runner:  # as `kubesched run` does
-            result = runner.run(run_here(workload, options, progress))
-    except KeyboardInterrupt:  # of the whole terminal: the process that started us ends, too
-        os._exit(INTERRUPTED)
-    connection.send(replace(result, scheduler=options.scheduler_name))
+            result = runner.run(run())
+        connection.send(replace(result, scheduler=options.scheduler_name))
+    except (asyncio.CancelledError, BrokenPipeError):  # nobody wants the result any more
+        os._exit(1)
     connection.close()
     os._exit(0)  # the HTTP library's threads may still run, which the interpreter's own way out does not survive
 

@@ -15,6 +15,7 @@ from kubesched.assembly.bench.opcodes import Operation
 from kubesched.assembly.bench.templates import YAML_LOADER
 from kubesched.config.load import read_text
 from kubesched.errors import ConfigurationError
+from kubesched.objects.yaml_text import load_yaml, yaml_problem
 
 CONFIG_NAME: Final = "performance-config.yaml"
 DECLARED_FEATURES: Final = "numNodeDeclaredFeatures"
@@ -82,9 +83,11 @@ def _files(path: Path) -> list[Path]:
 
 def _read(file: Path) -> Iterator[Workload]:
     try:
-        data = yaml.load(read_text(file), Loader=YAML_LOADER)  # noqa: S506 - the C form of the safe loader
+        data = load_yaml(read_text(file), YAML_LOADER)
         cases = msgspec.convert(data or [], list[_Case])
-    except (yaml.YAMLError, msgspec.ValidationError) as error:
+    except yaml.YAMLError as error:
+        raise ConfigurationError([f"{file}: {yaml_problem(error)}"]) from error
+    except msgspec.ValidationError as error:
         raise ConfigurationError([f"{file}: {error}"]) from error
     for case in cases:
         for entry in case.workloads:

@@ -26,6 +26,9 @@ COUNTED_BY_NAME: Final = frozenset({"configmaps", "secrets", "replicationcontrol
 COUNTED: Final = COUNTED_BY_NAME | {"pods", "persistentvolumeclaims", "services"}
 """Kinds with names of their own; all others count only by `count/…`."""
 
+GROWING: Final = frozenset({"persistentvolumeclaims", "services"})
+"""Kinds of which a change can use more than before: larger volumes, more ports."""
+
 
 def usage_of(resource: Resource, value: Json) -> Usage:
     """By the names that quotas use; every object counts at least as one of its kind."""

@@ -1,4 +1,4 @@
-"""Resource quotas: what a namespace uses of them, and whether one more object fits.
+"""Resource quotas: what a namespace uses of them, and whether one more object, or a larger one, fits.
 
 What is used is summed up from the stored objects whenever it is asked for, so it is never out of date. Each version of
 an object is looked at once.
@@ -11,7 +11,7 @@ from typing import Any
 
 from kubesched.cluster.apiserver import status
 from kubesched.cluster.apiserver.catalog import Catalog
-from kubesched.cluster.apiserver.quota_usage import Usage, is_in_scope, may_use, missing_amounts, usage_of
+from kubesched.cluster.apiserver.quota_usage import GROWING, Usage, is_in_scope, may_use, missing_amounts, usage_of
 from kubesched.cluster.apiserver.resource import Resource
 from kubesched.cluster.apiserver.storage import Entry, Store
 from kubesched.objects.quantity import Quantity
@@ -27,12 +27,12 @@ class Quotas:
         self._looked_at: dict[tuple[str, str, str], dict[str, tuple[int, Usage]]] = {}
         """By quota and kind: what each object uses, with the version that was looked at."""
 
-    def admit(self, resource: Resource, value: Json) -> None:
-        """Refuse a new object for which a quota of its namespace has no room.
+    def admit(self, resource: Resource, value: Json, old: Json | None = None) -> None:
+        """Refuse an object for which a quota of its namespace has no room: a new one, or one that grows from `old`.
 
         As upstream, a quota holds from the moment when its status repeats its limits.
         """
-        if not resource.namespaced:
+        if not resource.namespaced or (old is not None and resource.qualified not in GROWING):
             return
         metadata = value["metadata"]
         for entry in self._entries(self._resource, metadata.get("namespace", "")):
@@ -43,6 +43,8 @@ class Quotas:
             if resource.qualified == "pods" and (missing := missing_amounts(value, hard)):
                 raise status.forbidden(resource, metadata.get("name", ""), f"failed quota: {entry.name}: {missing}")
             added = {name: amount for name, amount in usage_of(resource, value).items() if name in hard}
+            if old is not None and is_in_scope(quota, resource, old):
+                added = _growth(added, usage_of(resource, old))
             used = self._sum(quota, resource, added) if added else {}
             exceeded = sorted(name for name, amount in added.items() if used[name] + amount > hard[name])
             if exceeded:
@@ -84,6 +86,11 @@ class Quotas:
 
 def _amounts(limits: Mapping[str, Any] | None) -> Usage:
     return {name: Quantity.parse(amount) for name, amount in (limits or {}).items()}
+
+
+def _growth(usage: Usage, before: Usage) -> Usage:
+    grown = {name: amount - before.get(name, Quantity.ZERO) for name, amount in usage.items()}
+    return {name: amount for name, amount in grown.items() if amount > Quantity.ZERO}
 
 
 def _listed(amounts: Mapping[str, Quantity], names: list[str]) -> str:

@@ -12,6 +12,7 @@ import socket
 import ssl
 import tempfile
 from collections.abc import Callable, Generator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,10 +20,10 @@ import uvicorn
 import yaml
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
+from kubesched.certificates import KeyPair, make_certificate
 from kubesched.clock import Clock, SystemClock, utc
 from kubesched.cluster.apiserver.api import Api
 from kubesched.cluster.apiserver.bootstrap import bootstrap
-from kubesched.cluster.apiserver.certificates import Certificate, make_certificate
 from kubesched.cluster.apiserver.http.app import ApiServerApp
 from kubesched.cluster.apiserver.storage import SqliteJournal, Store
 from kubesched.cluster.apiserver.storage.directory import DataDirectory, write_private
@@ -31,6 +32,7 @@ from kubesched.cluster.apiserver.verbs.expiry import EventExpiry
 from kubesched.errors import ConfigurationError
 
 USER: Final = "kubesched-admin"
+LIFETIME: Final = timedelta(days=3650)  # of the certificate, which a data directory keeps
 STALLS_AT_MOST: Final = 60.0  # seconds without a byte, of a connection that has to send more
 IDLE_AT_MOST: Final = 180  # seconds between two requests of a connection
 STOP_WITHIN: Final = 3
@@ -210,11 +212,11 @@ class ApiServer:
             context.load_cert_chain(certificate, key)
         return context
 
-    def _serving_certificate(self) -> Certificate:
+    def _serving_certificate(self) -> KeyPair:
         hosts = sorted({self._host, "127.0.0.1", "::1", "localhost", "kubernetes.default.svc"} - {"0.0.0.0"})  # noqa: S104
-        made = make_certificate(hosts, utc(SystemClock()))  # clients verify it by the real time
+        made = make_certificate("kubesched", hosts, utc(SystemClock()), LIFETIME)  # clients verify it by the real time
         certificate = self._kept("tls.crt", lambda: made.certificate)
-        return Certificate(certificate, self._kept("tls.key", lambda: made.key))
+        return KeyPair(certificate, self._kept("tls.key", lambda: made.key))
 
     def _kept(self, name: str, make: Callable[[], bytes]) -> bytes:
         return make() if self._directory is None else self._directory.kept(name, make)

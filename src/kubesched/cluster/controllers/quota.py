@@ -1,4 +1,4 @@
-"""Resource quotas: their status says what is used. Whether there is room is decided when objects are created."""
+"""Resource quotas: their status says what is used. Whether there is room is decided when objects are written."""
 
 from __future__ import annotations
 

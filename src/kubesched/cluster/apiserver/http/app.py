@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from starlette.applications import Starlette
 from starlette.requests import Request as PageRequest
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 
 from kubesched.cluster.apiserver import status
@@ -26,6 +26,7 @@ from kubesched.cluster.apiserver.http.answers import (
 from kubesched.cluster.apiserver.http.bodies import ClientGoneError, Receive, read_body
 from kubesched.cluster.apiserver.http.discovery import Discovery, version_info
 from kubesched.cluster.apiserver.http.forms import Shaper
+from kubesched.cluster.apiserver.http.health import health_routes
 from kubesched.cluster.apiserver.http.negotiation import negotiate
 from kubesched.cluster.apiserver.http.openapi import OpenApi
 from kubesched.cluster.apiserver.http.paths import PageNotFoundError, Target, find_target
@@ -133,11 +134,6 @@ def _headers(scope: Scope) -> dict[bytes, bytes]:
 
 
 def _pages(openapi: OpenApi, store: Store) -> Callable[..., Awaitable[None]]:
-    async def healthy(_: PageRequest) -> Response:
-        if store.failed:
-            return PlainTextResponse("[-]storage failed: the data directory cannot be written", 500)
-        return PlainTextResponse("ok")
-
     async def version(_: PageRequest) -> Response:
         return Response(encode(version_info()), media_type="application/json")
 
@@ -161,9 +157,7 @@ def _pages(openapi: OpenApi, store: Store) -> Callable[..., Awaitable[None]]:
     return Starlette(
         routes=[
             Route("/", root),
-            Route("/healthz", healthy),
-            Route("/livez", healthy),
-            Route("/readyz", healthy),
+            *health_routes(store),
             Route("/version", version),
             Route("/openapi/{rest:path}", openapi_document),
         ],

@@ -12,6 +12,7 @@ import yaml
 from kubesched.cluster.apiserver import status
 from kubesched.cluster.apiserver.schema.protobuf import decode_protobuf
 from kubesched.errors import InvalidObjectError
+from kubesched.objects.yaml_text import NestedTooDeeplyError, load_yaml
 
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 LIMIT: Final = 3 * 1024 * 1024  # upstream's, of a resource request
@@ -67,17 +68,17 @@ def decode_body(body: bytes, content_type: str, *, strict: bool = False) -> Any:
     is_yaml = media in ("application/yaml", "application/apply-patch+yaml")
     try:
         if is_yaml:
-            value = yaml.load(body, Loader=yaml.CSafeLoader)
+            value = load_yaml(body, yaml.CSafeLoader)
         elif strict:
             value = json.loads(body, object_pairs_hook=_unique)
         else:
             value = _decode(body)
     except _DuplicateError as error:
         raise status.bad_request(f'strict decoding error: duplicate field "{error}"') from None
-    except (msgspec.DecodeError, ValueError, yaml.YAMLError, UnicodeDecodeError) as error:
-        raise status.bad_request(f"couldn't get version/kind; json parse error: {error}") from None
-    except RecursionError:
+    except (RecursionError, NestedTooDeeplyError):
         raise status.bad_request(_TOO_DEEP) from None
+    except (msgspec.DecodeError, ValueError, yaml.YAMLError) as error:
+        raise status.bad_request(f"couldn't get version/kind; json parse error: {error}") from None
     may_be_deep = is_yaml or body.count(b"{") + body.count(b"[") > DEEPEST
     if may_be_deep and _is_too_deep(value):
         raise status.bad_request(_TOO_DEEP)

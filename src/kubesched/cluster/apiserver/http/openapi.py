@@ -10,7 +10,7 @@ from kubesched.cluster.apiserver.catalog import Catalog
 from kubesched.cluster.apiserver.http.answers import Answer, encode, json_answer
 from kubesched.cluster.apiserver.http.discovery import VERSION
 from kubesched.cluster.apiserver.resource import Resource
-from kubesched.cluster.apiserver.schema import FieldType, Shape, Struct, struct
+from kubesched.cluster.apiserver.schema import FieldType, Shape, Struct, describe, struct
 
 Json = dict[str, Any]
 _INFO: Final = {"title": "Kubernetes", "version": VERSION}
@@ -114,8 +114,12 @@ def _schemas(resources: list[Resource], prefix: str) -> Json:
 def _schema(kind: Struct, prefix: str, resource: Resource | None) -> Json:
     value: Json = {
         "type": "object",
-        "properties": {name: _property(item, prefix) for name, item in kind.fields.items()},
+        "properties": {
+            name: _described(_property(item, prefix), describe(kind, name)) for name, item in kind.fields.items()
+        },
     }
+    if description := describe(kind):
+        value["description"] = description
     if required := [name for name, item in kind.fields.items() if item.required]:
         value["required"] = required
     if kind.atomic:
@@ -123,6 +127,13 @@ def _schema(kind: Struct, prefix: str, resource: Resource | None) -> Json:
     if resource is not None:
         value["x-kubernetes-group-version-kind"] = [_gvk(resource)]
     return value
+
+
+def _described(value: Json, description: str) -> Json:
+    if not description:
+        return value
+    reference = value.pop("$ref", "")  # beside which nothing else counts
+    return {**({"allOf": [{"$ref": reference}]} if reference else {}), **value, "description": description}
 
 
 def _property(item: FieldType, prefix: str) -> Json:

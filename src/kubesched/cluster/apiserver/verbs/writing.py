@@ -138,6 +138,8 @@ class Writer:
             raise status.invalid(resource, name, problems)
         if resource.qualified == "priorityclasses.scheduling.k8s.io":
             self._admission.require_one_default(resource, value)
+        if not subresource:
+            self._admission.quotas.admit(resource, value, old)
         if managed_fields:
             value["metadata"]["managedFields"] = managed_fields
             if not applied:

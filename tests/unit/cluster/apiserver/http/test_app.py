@@ -71,6 +71,13 @@ async def test_a_body_that_is_announced_as_too_large_is_not_read(request_app: Re
     assert (answer.code, answer.headers[b"connection"]) == (413, b"close")
 
 
+async def test_yaml_can_be_nested_too_deeply(request_app: Requester) -> None:
+    """The parser recurses in C: a body cannot end the process."""
+    path = "/api/v1/namespaces/default/configmaps/m?fieldManager=f"
+    answer = await request_app("PATCH", path, b"[" * 100_000, headers={"Content-Type": "application/apply-patch+yaml"})
+    assert (answer.code, "exceeded max depth" in answer.body.decode()) == (400, True)
+
+
 async def test_a_patch_can_be_nested_too_deeply(request_app: Requester, api: Api) -> None:
     """Merging recurses; a patch cannot exhaust the stack."""
     api.create(api.catalog.named("configmaps"), {"metadata": {"name": "m"}}, "default")

@@ -1,8 +1,9 @@
-"""A serving certificate for loopback, and the authority that signed it."""
+"""A serving certificate of our own, and the authority that signed it: for servers that were given none."""
 
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
@@ -11,8 +12,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-LIFETIME: Final = timedelta(days=3650)  # a data directory keeps its certificate
-
+CLOCK_SKEW: Final = timedelta(hours=1)
+"""A clock that is a little behind ours must not refuse the certificate."""
 
 _NOTHING: Final = dict.fromkeys(
     (
@@ -24,21 +25,23 @@ _NOTHING: Final = dict.fromkeys(
 _SIGNS_CERTIFICATES: Final = x509.KeyUsage(**{**_NOTHING, "key_cert_sign": True})
 
 
-class Certificate(NamedTuple):
+class KeyPair(NamedTuple):
     """PEM: the serving certificate followed by its authority, and the serving key."""
 
     certificate: bytes
     key: bytes
 
 
-def make_certificate(hosts: list[str], now: datetime) -> Certificate:
+def make_certificate(name: str, hosts: Sequence[str], now: datetime, lifetime: timedelta) -> KeyPair:
     """A certificate for these names and addresses, its key, and an authority that signs nothing else.
 
     Not one certificate that is its own authority: rustls and others refuse an authority as a server's certificate.
     """
     authority_key, key = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
+    authority_name, serving_name = _name(f"{name}-ca"), _name(name)
     authority = (
-        _builder("kubesched-ca", "kubesched-ca", authority_key, now)
+        _builder(authority_name, authority_key, now, lifetime)
+        .issuer_name(authority_name)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .add_extension(_SIGNS_CERTIFICATES, critical=True)
     )
@@ -46,28 +49,30 @@ def make_certificate(hosts: list[str], now: datetime) -> Certificate:
     signer = x509.AuthorityKeyIdentifier.from_issuer_public_key(authority_key.public_key())
     alternatives = x509.SubjectAlternativeName([_general_name(host) for host in hosts])
     serving = (
-        _builder("kubesched", "kubesched-ca", key, now)
+        _builder(serving_name, key, now, lifetime)
+        .issuer_name(authority_name)
         .add_extension(alternatives, critical=False)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
         .add_extension(signer, critical=False)
     )
     chain = [builder.sign(authority_key, hashes.SHA256()) for builder in (serving, authority)]
-    return Certificate(
+    return KeyPair(
         b"".join(item.public_bytes(serialization.Encoding.PEM) for item in chain),
         key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()),
     )
 
 
-def _builder(subject: str, issuer: str, key: ec.EllipticCurvePrivateKey, now: datetime) -> x509.CertificateBuilder:
+def _builder(
+    subject: x509.Name, key: ec.EllipticCurvePrivateKey, now: datetime, lifetime: timedelta
+) -> x509.CertificateBuilder:
     return (
         x509.CertificateBuilder()
-        .subject_name(_name(subject))
-        .issuer_name(_name(issuer))
+        .subject_name(subject)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now - timedelta(hours=1))
-        .not_valid_after(now + LIFETIME)
+        .not_valid_before(now - CLOCK_SKEW)
+        .not_valid_after(now + lifetime)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
     )
 
