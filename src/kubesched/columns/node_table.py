@@ -11,14 +11,16 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 import numpy as np
+from msgspec.structs import replace
 
 from kubesched.columns.images import ImageIndex
+from kubesched.columns.interned_column import InternedColumn
 from kubesched.columns.interning import Interner
 from kubesched.columns.journal import Journal
 from kubesched.columns.label_column import LabelColumn
 from kubesched.columns.sparse_column import SparseColumn
 from kubesched.columns.sum_states import SumStates
-from kubesched.columns.types import Booleans, Ids, Integers, grown
+from kubesched.columns.types import Booleans, Integers, grown
 from kubesched.objects import Node, Taint
 from kubesched.objects.resource_names import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, is_scalar_resource
 
@@ -48,18 +50,15 @@ class NodeTable:
         self.nonzero_cpu: Integers = np.zeros(self.capacity, dtype=np.int64)
         self.nonzero_memory: Integers = np.zeros(self.capacity, dtype=np.int64)
         self.labels: dict[str, LabelColumn] = {}
-        self.taint_sets: Interner[tuple[Taint, ...]] = Interner()
-        self.taint_set: Ids = np.zeros(self.capacity, dtype=np.int32)
-        self.feature_sets: Interner[frozenset[str]] = Interner()
-        self.feature_set: Ids = np.zeros(self.capacity, dtype=np.int32)
+        self.taint_sets: InternedColumn[tuple[Taint, ...]] = InternedColumn(self.capacity)
+        """Taints without the time at which they were added: scheduling does not read it, and it is always another."""
+        self.feature_sets: InternedColumn[frozenset[str]] = InternedColumn(self.capacity)
         self.images = ImageIndex()
         self.sums = SumStates(self._sums_of)
         self.node_changes: Journal[int] = Journal()
         self.pod_changes: Journal[int] = Journal()
         self.node_count = 0
         self._free_rows: list[int] = []
-        self.taint_sets.id_of(())
-        self.feature_sets.id_of(frozenset())
         for name in STANDARD:
             self.resource_id(name)
 
@@ -133,8 +132,8 @@ class NodeTable:
             self.node_count += 1
         self._write_labels(row, old.metadata.labels if old else {}, node.metadata.labels)
         self.unschedulable[row] = node.spec.unschedulable
-        self.taint_set[row] = self.taint_sets.id_of(node.spec.taints)
-        self.feature_set[row] = self.feature_sets.id_of(frozenset(node.status.declared_features))
+        self.taint_sets.set(row, tuple([_untimed(taint) for taint in node.spec.taints]))
+        self.feature_sets.set(row, frozenset(node.status.declared_features))
         self._write_allocatable(row, node)
         self.images.replace(row, old.status.images if old else (), node.status.images)
         self.node_changes.append(row)
@@ -150,7 +149,8 @@ class NodeTable:
         self.node_count -= 1
         self._write_labels(row, old.metadata.labels, {})
         self.unschedulable[row] = False
-        self.taint_set[row] = self.feature_set[row] = 0
+        self.taint_sets.set(row, None)
+        self.feature_sets.set(row, None)
         self._clear_allocatable(row)
         self.sums.node_changed(row)
         self.images.replace(row, old.status.images, ())
@@ -208,8 +208,8 @@ class NodeTable:
         self.pod_count = grown(self.pod_count, capacity, 0)
         self.nonzero_cpu = grown(self.nonzero_cpu, capacity, 0)
         self.nonzero_memory = grown(self.nonzero_memory, capacity, 0)
-        self.taint_set = grown(self.taint_set, capacity, 0)
-        self.feature_set = grown(self.feature_set, capacity, 0)
+        self.taint_sets.grow(capacity)
+        self.feature_sets.grow(capacity)
         for columns in (self.allocatable, self.requested):
             for resource, column in enumerate(columns):
                 if isinstance(column, SparseColumn):
@@ -228,3 +228,7 @@ def _same_facts(old: Node, new: Node) -> bool:
         and old.status.images == new.status.images
         and old.status.declared_features == new.status.declared_features
     )
+
+
+def _untimed(taint: Taint) -> Taint:
+    return taint if taint.time_added is None else replace(taint, time_added=None)

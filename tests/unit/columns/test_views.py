@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from kubesched.columns import ABSENT, Cluster, Journal, LabelColumn, WhatIf
 from kubesched.framework.node_info import node_info_at
+from kubesched.objects import Taint
 from kubesched.testing import make_node, make_pod
 from kubesched.testing.builders import ZONE_LABEL
 
@@ -129,3 +133,35 @@ def test_a_label_column() -> None:
     before = column.domains.tolist()
     column.grow(8)
     assert column.domains.tolist() == [*before, *[ABSENT] * 4]
+
+
+def test_taints_and_features_that_no_node_has_are_forgotten() -> None:
+    """Else each new pod would be compared with all that there ever were."""
+    cluster = Cluster()
+    plain = make_node("a")
+    for number in range(50):
+        taint = Taint(key=f"key-{number}", effect="NoExecute", time_added=datetime(2026, 1, 1, 0, number, tzinfo=UTC))
+        status = replace(plain.status, declared_features=(f"feature-{number}",))
+        cluster.set_node(replace(plain, spec=replace(plain.spec, taints=(taint,)), status=status))
+    seen: list[object] = []
+
+    def judge(values: object) -> int:
+        seen.append(values)
+        return 0
+
+    cluster.view().by_taint_set(judge)
+    cluster.view().by_feature_set(judge)
+    assert len(seen) <= 4
+    assert (len(cluster.nodes.taint_sets), len(cluster.nodes.feature_sets)) == (1, 1)
+    cluster.remove_node("a")
+    assert (len(cluster.nodes.taint_sets), len(cluster.nodes.feature_sets)) == (0, 0)
+
+
+def test_taints_that_differ_in_their_time_are_one_set() -> None:
+    """Every unreachable node has a time of its own."""
+    cluster = Cluster()
+    for number in range(5):
+        node = make_node(f"n{number}")
+        taint = Taint(key="unreachable", effect="NoExecute", time_added=datetime(2026, 1, 1, 0, number, tzinfo=UTC))
+        cluster.set_node(replace(node, spec=replace(node.spec, taints=(taint,))))
+    assert len(cluster.nodes.taint_sets) == 1
