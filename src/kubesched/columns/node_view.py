@@ -139,8 +139,9 @@ class NodeView:
     def count(
         self, key: Hashable, weigh: Weigh, *, counts_terminating: bool = True, tags: Iterable[Hashable] | None = None
     ) -> PodCount:
-        """The kept count of placed pods for which `weigh` is not 0, without any "what if".
+        """The count of placed pods for which `weigh` is not 0, without any "what if".
 
+        It is kept up to date for as long as you hold on to it; ask again when `cluster.counts.drops` has changed.
         `key` must name everything that `weigh` closes over; start it with the plugin's name. `tags` may narrow down
         which templates can have a weight at all (see `PodTemplate.tags`).
         """

@@ -129,8 +129,8 @@ class PodTemplate:
 
     @cached_property
     def tags(self) -> frozenset[Hashable]:
-        """Its labels and its affinity terms: what counts are narrowed by (see `PodCounts.of`)."""
-        return frozenset((*self.labels.items(), *self.carried_terms))
+        """Its labels, its affinity terms and its host ports: what counts are narrowed by (see `PodCounts.of`)."""
+        return frozenset((*self.labels.items(), *self.carried_terms, *map(port_tag, self.host_ports)))
 
     @cached_property
     def has_affinity(self) -> bool:
@@ -185,6 +185,11 @@ class PodTemplates:
         if known.template.wanted_node or not same_identity(known.pod, pod):
             return self.info(pod)
         return PodInfo(pod, known.template)
+
+
+def port_tag(port: HostPort) -> tuple[str, int]:
+    """Protocol and number: what two ports must have in common to collide."""
+    return port[1:]
 
 
 def _host_port(port: ContainerPort) -> HostPort:
