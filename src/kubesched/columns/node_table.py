@@ -8,7 +8,9 @@ Two journals tell what changed: `node_changes` (the node object's facts) and `po
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import count
 from typing import Final
+from weakref import WeakValueDictionary
 
 import numpy as np
 from msgspec.structs import replace
@@ -50,6 +52,10 @@ class NodeTable:
         self.nonzero_cpu: Integers = np.zeros(self.capacity, dtype=np.int64)
         self.nonzero_memory: Integers = np.zeros(self.capacity, dtype=np.int64)
         self.labels: dict[str, LabelColumn] = {}
+        """The columns of all keys that some node carries."""
+        self._not_carried: WeakValueDictionary[str, LabelColumn] = WeakValueDictionary()
+        """Others, as long as somebody holds on to them: should a node carry the key again, they are taken up again."""
+        self._label_versions = count()
         self.taint_sets: InternedColumn[tuple[Taint, ...]] = InternedColumn(self.capacity)
         """Taints without the time at which they were added: scheduling does not read it, and it is always another."""
         self.feature_sets: InternedColumn[frozenset[str]] = InternedColumn(self.capacity)
@@ -83,7 +89,9 @@ class NodeTable:
         """The column of a label key; all rows absent if no node carries it."""
         column = self.labels.get(key)
         if column is None:
-            column = self.labels[key] = LabelColumn(key, self.capacity)
+            column = self._not_carried.get(key)
+        if column is None:
+            column = self._not_carried[key] = LabelColumn(key, self.capacity, self._label_versions)
         return column
 
     def _sums_of(self, row: int) -> tuple[int, ...]:
@@ -171,12 +179,19 @@ class NodeTable:
         self._free_rows.append(row)
 
     def _write_labels(self, row: int, old: Mapping[str, str], new: Mapping[str, str]) -> None:
-        for key in old:
-            if key not in new:
-                self.labels[key].set(row, None)
         for key, value in new.items():
             if old.get(key) != value:
-                self.label(key).set(row, value)
+                column = self.labels.get(key)
+                if column is None:
+                    column = self.labels[key] = self.label(key)
+                    del self._not_carried[key]
+                column.set(row, value)
+        for key in old:
+            if key not in new:
+                column = self.labels[key]
+                column.set(row, None)
+                if not len(column):
+                    self._not_carried[key] = self.labels.pop(key)
 
     def _write_allocatable(self, row: int, node: Node) -> None:
         self._clear_allocatable(row)
@@ -216,7 +231,7 @@ class NodeTable:
                     column.grow(capacity)
                 else:
                     columns[resource] = grown(column, capacity, 0)
-        for label in self.labels.values():
+        for label in (*self.labels.values(), *self._not_carried.values()):
             label.grow(capacity)
 
 

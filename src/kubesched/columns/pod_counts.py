@@ -42,7 +42,7 @@ class PodCount:
         self._versions = versions
         self.version = next(versions)
         self.counts_terminating = counts_terminating
-        self._domains: dict[str, tuple[int, Counts]] = {}
+        self._domains: dict[LabelColumn, tuple[int, Counts]] = {}
 
     def per_domain(self, column: LabelColumn, where: Booleans | None = None) -> Counts:
         """Sum per domain (value id of `column`), over all nodes that carry the key or only those in `where`.
@@ -52,17 +52,16 @@ class PodCount:
         """
         if where is not None:
             return _sum_per_domain(column, self.rows, where)
-        kept = self._domains.get(column.key)
+        kept = self._domains.get(column)
         if kept is None or kept[0] != column.version:
-            kept = self._domains[column.key] = (column.version, _sum_per_domain(column, self.rows, None))
+            kept = self._domains[column] = (column.version, _sum_per_domain(column, self.rows, None))
         return kept[1]
 
-    def change(self, row: int, weight: int, labels: dict[str, LabelColumn]) -> None:
+    def change(self, row: int, weight: int) -> None:
         self.rows[row] += weight
         self.total += weight
         self.version = next(self._versions)
-        for key, (version, sums) in self._domains.items():
-            column = labels[key]
+        for column, (version, sums) in self._domains.items():
             if column.version == version and (domain := column.ids[row]) != ABSENT:
                 sums[domain] += weight
 
@@ -84,9 +83,8 @@ class PodCounts:
     When they grow too many, the least recently asked for are dropped.
     """
 
-    def __init__(self, pods: PodTable, labels: dict[str, LabelColumn]) -> None:
+    def __init__(self, pods: PodTable) -> None:
         self._pods = pods
-        self._labels = labels
         self._counts: OrderedDict[Hashable, _Entry] = OrderedDict()
         self._in_slot: list[dict[_Entry, int]] = []  # by slot: counts its pods change, by how much
         self._slots_with: dict[Hashable, set[int]] = {}  # by tag of their templates
@@ -161,7 +159,7 @@ class PodCounts:
         for entry, weight in self._in_slot[slot].items():
             count = entry()
             if count is not None and (count.counts_terminating or not terminating):
-                count.change(row, sign * weight, self._labels)
+                count.change(row, sign * weight)
 
     def grow(self, capacity: int) -> None:
         for entry in self._counts.values():
