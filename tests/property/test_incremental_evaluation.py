@@ -458,7 +458,7 @@ class IncrementalEvaluation(RuleBasedStateMachine):
         for journal in (self.side.cluster.nodes.node_changes, self.side.cluster.nodes.pod_changes):
             journal._limit = 4  # plugins read these very journals
         self.limits = [
-            patch.object(evaluations, "_BYTES_FOR_EVALUATIONS", 0),
+            patch.object(evaluations, "_BYTES_PER_ENTRY", 1 << 40),
             patch.object(evaluations, "_FEWEST_KEPT", 2),
             patch.object(pod_counts, "_BYTES_FOR_COUNTS", 0),
             patch.object(pod_counts, "_FEWEST_KEPT", 3),

@@ -9,7 +9,7 @@ from random import Random
 from kubesched.clock import Clock
 from kubesched.columns import Cluster
 from kubesched.config import FeatureGates, KubeSchedulerConfiguration
-from kubesched.engine import Evaluator, Lineup
+from kubesched.engine import BYTES_FOR_EVALUATIONS, Evaluator, Lineup
 from kubesched.errors import ConfigurationError
 from kubesched.framework import (
     ApiWriter,
@@ -94,7 +94,8 @@ def build_scheduler(config: KubeSchedulerConfiguration, gates: FeatureGates, out
     queue = _queue(config, profiles, nominator, gates, outside)
     surroundings.activate, surroundings.start_task = queue.activate, tasks.start
 
-    evaluators = {name: _evaluator(profile, cluster, nominator, outside) for name, profile in profiles.items()}
+    memory = BYTES_FOR_EVALUATIONS // len(profiles)
+    evaluators = {name: _evaluator(profile, cluster, nominator, outside, memory) for name, profile in profiles.items()}
     failure = FailureHandler(queue, objects, cluster.templates.info, tasks.start, clock, attempts)
     chain, sampler = ExtenderChain(outside.extenders), Sampler(cache, config.percentage_of_nodes_to_score)
     cycles = {n: SchedulingCycle(profile, evaluators[n], cache, chain, sampler) for n, profile in profiles.items()}
@@ -232,14 +233,14 @@ def _stopwatch(profile: Profile, outside: Outside) -> Stopwatch | None:
     return Stopwatch(outside.calls, outside.clock, profile.name) if outside.calls is not None else None
 
 
-def _evaluator(profile: Profile, cluster: Cluster, nominator: PodNominator, outside: Outside) -> Evaluator:
+def _evaluator(profile: Profile, cluster: Cluster, nominator: PodNominator, outside: Outside, memory: int) -> Evaluator:
     lineup = Lineup(
         pre_filters=profile.pre_filters,
         filters=profile.filters,
         pre_scores=profile.pre_scores,
         scores=[(plugin, profile.score_weights[plugin.name]) for plugin in profile.scores],
     )
-    evaluator = Evaluator(lineup, cluster, nominator, outside.random, _stopwatch(profile, outside))
+    evaluator = Evaluator(lineup, cluster, nominator, outside.random, _stopwatch(profile, outside), memory)
     profile.handle.engine = evaluator
     return evaluator
 

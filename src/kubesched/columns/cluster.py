@@ -26,7 +26,7 @@ class Cluster:
         self.nodes = NodeTable(resources)
         self.pods = PodTable()
         self.templates = PodTemplates(resources, features)
-        self.counts = PodCounts(self.pods, self.nodes.labels)
+        self.counts = PodCounts(self.pods)
         self.terms = TermsInUse()
         self.namespace_labels: dict[str, Mapping[str, str]] = {}
         self.namespaces_version = 0

@@ -26,3 +26,7 @@ class Interner(Generic[T]):
             known = self._ids[value] = len(self.values)
             self.values.append(value)
         return known
+
+    def get(self, value: T, default: int) -> int:
+        """The id of a value that is known already."""
+        return self._ids.get(value, default)

@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from kubesched.columns.types import ABSENT, Booleans, Ids, Integers, Positions, Rows, grown
+from kubesched.columns.interned_column import InternedColumn
+from kubesched.columns.types import ABSENT, Booleans, Ids, Integers, Positions, Rows
 
 _NOT_AN_INTEGER = np.iinfo(np.int64).min
 
 
-class LabelColumn:
+class LabelColumn(InternedColumn[str]):
     """`ids[row]` is the id of the row's value, or ABSENT. Ids are dense from 0, so they serve as topology domains.
 
-    `version` changes with any entry: what was derived from the column (domain sums) is stale then.
+    `version` changes with any entry, and no two columns of a table ever have the same: what was derived from the
+    column (domain sums) is stale then. An id may stand for another value then, too.
     """
 
-    __slots__ = ("_domains", "_id_of", "_integers", "ids", "key", "values", "version")
+    __slots__ = ("__weakref__", "_domains", "_integers", "_versions", "key", "version")
 
-    def __init__(self, key: str, capacity: int) -> None:
+    def __init__(self, key: str, capacity: int, versions: Iterator[int]) -> None:
+        super().__init__(capacity)
         self.key = key
-        self.ids: Ids = np.full(capacity, ABSENT, dtype=np.int32)
-        self.values: list[str] = []
-        self.version = 0
+        self._versions = versions
+        self.version = next(versions)
         self._domains: Positions | None = None
-        self._id_of: dict[str, int] = {}
         self._integers: Integers = np.empty(0, dtype=np.int64)
 
     @property
@@ -36,19 +37,17 @@ class LabelColumn:
         return self._domains
 
     def grow(self, capacity: int) -> None:
-        self.ids = grown(self.ids, capacity, ABSENT)
+        super().grow(capacity)
         self._domains = None
 
     def set(self, row: int, value: str | None) -> None:
-        known = ABSENT
-        if value is not None:
-            known = self._id_of.setdefault(value, len(self.values))
-            if known == len(self.values):
-                self.values.append(value)
-        self.ids[row] = known
+        super().set(row, value)
+        known = self.ids.item(row)
         if self._domains is not None:
             self._domains[row] = known
-        self.version += 1
+        if value is not None and known < len(self._integers):
+            self._integers[known] = _as_integer(value)
+        self.version = next(self._versions)
 
     def id_of(self, value: str) -> int:
         """The id of a value, or one that no row has."""

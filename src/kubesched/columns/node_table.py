@@ -8,17 +8,21 @@ Two journals tell what changed: `node_changes` (the node object's facts) and `po
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import count
 from typing import Final
+from weakref import WeakValueDictionary
 
 import numpy as np
+from msgspec.structs import replace
 
 from kubesched.columns.images import ImageIndex
+from kubesched.columns.interned_column import InternedColumn
 from kubesched.columns.interning import Interner
 from kubesched.columns.journal import Journal
 from kubesched.columns.label_column import LabelColumn
 from kubesched.columns.sparse_column import SparseColumn
 from kubesched.columns.sum_states import SumStates
-from kubesched.columns.types import Booleans, Ids, Integers, grown
+from kubesched.columns.types import Booleans, Integers, grown
 from kubesched.objects import Node, Taint
 from kubesched.objects.resource_names import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, is_scalar_resource
 
@@ -48,18 +52,19 @@ class NodeTable:
         self.nonzero_cpu: Integers = np.zeros(self.capacity, dtype=np.int64)
         self.nonzero_memory: Integers = np.zeros(self.capacity, dtype=np.int64)
         self.labels: dict[str, LabelColumn] = {}
-        self.taint_sets: Interner[tuple[Taint, ...]] = Interner()
-        self.taint_set: Ids = np.zeros(self.capacity, dtype=np.int32)
-        self.feature_sets: Interner[frozenset[str]] = Interner()
-        self.feature_set: Ids = np.zeros(self.capacity, dtype=np.int32)
+        """The columns of all keys that some node carries."""
+        self._not_carried: WeakValueDictionary[str, LabelColumn] = WeakValueDictionary()
+        """Others, as long as somebody holds on to them: should a node carry the key again, they are taken up again."""
+        self._label_versions = count()
+        self.taint_sets: InternedColumn[tuple[Taint, ...]] = InternedColumn(self.capacity)
+        """Taints without the time at which they were added: scheduling does not read it, and it is always another."""
+        self.feature_sets: InternedColumn[frozenset[str]] = InternedColumn(self.capacity)
         self.images = ImageIndex()
         self.sums = SumStates(self._sums_of)
         self.node_changes: Journal[int] = Journal()
         self.pod_changes: Journal[int] = Journal()
         self.node_count = 0
         self._free_rows: list[int] = []
-        self.taint_sets.id_of(())
-        self.feature_sets.id_of(frozenset())
         for name in STANDARD:
             self.resource_id(name)
 
@@ -84,7 +89,9 @@ class NodeTable:
         """The column of a label key; all rows absent if no node carries it."""
         column = self.labels.get(key)
         if column is None:
-            column = self.labels[key] = LabelColumn(key, self.capacity)
+            column = self._not_carried.get(key)
+        if column is None:
+            column = self._not_carried[key] = LabelColumn(key, self.capacity, self._label_versions)
         return column
 
     def _sums_of(self, row: int) -> tuple[int, ...]:
@@ -133,8 +140,8 @@ class NodeTable:
             self.node_count += 1
         self._write_labels(row, old.metadata.labels if old else {}, node.metadata.labels)
         self.unschedulable[row] = node.spec.unschedulable
-        self.taint_set[row] = self.taint_sets.id_of(node.spec.taints)
-        self.feature_set[row] = self.feature_sets.id_of(frozenset(node.status.declared_features))
+        self.taint_sets.set(row, tuple([_untimed(taint) for taint in node.spec.taints]))
+        self.feature_sets.set(row, frozenset(node.status.declared_features))
         self._write_allocatable(row, node)
         self.images.replace(row, old.status.images if old else (), node.status.images)
         self.node_changes.append(row)
@@ -150,7 +157,8 @@ class NodeTable:
         self.node_count -= 1
         self._write_labels(row, old.metadata.labels, {})
         self.unschedulable[row] = False
-        self.taint_set[row] = self.feature_set[row] = 0
+        self.taint_sets.set(row, None)
+        self.feature_sets.set(row, None)
         self._clear_allocatable(row)
         self.sums.node_changed(row)
         self.images.replace(row, old.status.images, ())
@@ -171,12 +179,19 @@ class NodeTable:
         self._free_rows.append(row)
 
     def _write_labels(self, row: int, old: Mapping[str, str], new: Mapping[str, str]) -> None:
-        for key in old:
-            if key not in new:
-                self.labels[key].set(row, None)
         for key, value in new.items():
             if old.get(key) != value:
-                self.label(key).set(row, value)
+                column = self.labels.get(key)
+                if column is None:
+                    column = self.labels[key] = self.label(key)
+                    del self._not_carried[key]
+                column.set(row, value)
+        for key in old:
+            if key not in new:
+                column = self.labels[key]
+                column.set(row, None)
+                if not len(column):
+                    self._not_carried[key] = self.labels.pop(key)
 
     def _write_allocatable(self, row: int, node: Node) -> None:
         self._clear_allocatable(row)
@@ -208,15 +223,15 @@ class NodeTable:
         self.pod_count = grown(self.pod_count, capacity, 0)
         self.nonzero_cpu = grown(self.nonzero_cpu, capacity, 0)
         self.nonzero_memory = grown(self.nonzero_memory, capacity, 0)
-        self.taint_set = grown(self.taint_set, capacity, 0)
-        self.feature_set = grown(self.feature_set, capacity, 0)
+        self.taint_sets.grow(capacity)
+        self.feature_sets.grow(capacity)
         for columns in (self.allocatable, self.requested):
             for resource, column in enumerate(columns):
                 if isinstance(column, SparseColumn):
                     column.grow(capacity)
                 else:
                     columns[resource] = grown(column, capacity, 0)
-        for label in self.labels.values():
+        for label in (*self.labels.values(), *self._not_carried.values()):
             label.grow(capacity)
 
 
@@ -228,3 +243,7 @@ def _same_facts(old: Node, new: Node) -> bool:
         and old.status.images == new.status.images
         and old.status.declared_features == new.status.declared_features
     )
+
+
+def _untimed(taint: Taint) -> Taint:
+    return taint if taint.time_added is None else replace(taint, time_added=None)

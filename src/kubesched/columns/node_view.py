@@ -15,7 +15,7 @@ import numpy.typing as npt
 from kubesched.columns.label_column import LabelColumn
 from kubesched.columns.node_table import NodeTable
 from kubesched.columns.pod_counts import PodCount, Weigh
-from kubesched.columns.types import ABSENT, Booleans, Counts, Ids, Integers, Positions, Rows
+from kubesched.columns.types import ABSENT, Booleans, Counts, Integers, Positions, Rows
 from kubesched.columns.what_if import WhatIf
 from kubesched.objects import Node, Taint
 
@@ -61,20 +61,13 @@ class NodeView:
     def unschedulable(self) -> Booleans:
         return self.table.unschedulable[self.rows]
 
-    @property
-    def taint_sets(self) -> Ids:
-        """Ids into `table.taint_sets`: judge each distinct set once, then spread the answer with `by_taint_set`."""
-        return self.table.taint_set[self.rows]
-
     def by_taint_set(self, judge: Callable[[tuple[Taint, ...]], int]) -> Integers:
-        """`judge` of each row's taints; called once per distinct set of taints in the cluster."""
-        sets = self.table.taint_sets.values
-        return np.fromiter((judge(taints) for taints in sets), np.int64, len(sets))[self.taint_sets]
+        """`judge` of each row's taints, which don't say when they were added; once per distinct set of taints."""
+        return self.table.taint_sets.judged(judge, self.rows)
 
-    @property
-    def feature_sets(self) -> Ids:
-        """Ids into `table.feature_sets` (declared node features)."""
-        return self.table.feature_set[self.rows]
+    def by_feature_set(self, judge: Callable[[frozenset[str]], int]) -> Integers:
+        """`judge` of the features that each row's node declares; once per distinct set of them."""
+        return self.table.feature_sets.judged(judge, self.rows)
 
     def label(self, key: str) -> LabelColumn:
         """The whole column of a label key; index it with `rows`, or use `domains`."""
@@ -146,8 +139,9 @@ class NodeView:
     def count(
         self, key: Hashable, weigh: Weigh, *, counts_terminating: bool = True, tags: Iterable[Hashable] | None = None
     ) -> PodCount:
-        """The kept count of placed pods for which `weigh` is not 0, without any "what if".
+        """The count of placed pods for which `weigh` is not 0, without any "what if".
 
+        It is kept up to date for as long as you hold on to it; ask again when `cluster.counts.drops` has changed.
         `key` must name everything that `weigh` closes over; start it with the plugin's name. `tags` may narrow down
         which templates can have a weight at all (see `PodTemplate.tags`).
         """

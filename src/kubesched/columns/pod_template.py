@@ -10,6 +10,7 @@ import contextlib
 import weakref
 from collections.abc import Hashable, Mapping
 from functools import cached_property
+from itertools import count
 from typing import Any, Final, NamedTuple
 
 from kubesched.columns.affinity_terms import (
@@ -39,6 +40,15 @@ class VolumeClaim(NamedTuple):
     is_ephemeral: bool
 
 
+class _Size:
+    """What templates take of a node's resources, by number."""
+
+    __slots__ = ("__weakref__", "number")
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+
 class PodTemplate:
     """One distinct scheduling-relevant spec. Compare and hash by identity: `PodTemplates` interns them."""
 
@@ -59,7 +69,8 @@ class PodTemplate:
             (known.resources.id_of(name), amount) for name, amount in usage.requests.items() if amount
         )
         self.nonzero_cpu, self.nonzero_memory = usage.non_zero_cpu, usage.non_zero_memory
-        self.size = 1 + known.sizes.id_of((self.request_vector, self.nonzero_cpu, self.nonzero_memory))
+        self._size = known.size_of((self.request_vector, self.nonzero_cpu, self.nonzero_memory))
+        self.size = self._size.number
         """A positive number, equal for templates that take the same of a node's resources."""
 
         self.memo: dict[object, Any] = {}
@@ -131,8 +142,8 @@ class PodTemplate:
 
     @cached_property
     def tags(self) -> frozenset[Hashable]:
-        """Its labels and its affinity terms: what counts are narrowed by (see `PodCounts.of`)."""
-        return frozenset((*self.labels.items(), *self.carried_terms))
+        """Its labels, its affinity terms and its host ports: what counts are narrowed by (see `PodCounts.of`)."""
+        return frozenset((*self.labels.items(), *self.carried_terms, *map(port_tag, self.host_ports)))
 
     @cached_property
     def has_affinity(self) -> bool:
@@ -168,7 +179,8 @@ class PodTemplates:
     def __init__(self, resources: Interner[str], features: ResourceFeatures = DEFAULT_FEATURES) -> None:
         self.resources = resources
         self.features = features
-        self.sizes: Interner[tuple[object, ...]] = Interner()
+        self._sizes: weakref.WeakValueDictionary[tuple[object, ...], _Size] = weakref.WeakValueDictionary()
+        self._size_numbers = count(1)
         self._known: weakref.WeakValueDictionary[bytes, PodTemplate] = weakref.WeakValueDictionary()
 
     def __len__(self) -> int:
@@ -182,11 +194,23 @@ class PodTemplates:
             template = self._known[key] = PodTemplate(pod, self, wanted_node)
         return PodInfo(pod, template)
 
+    def size_of(self, taken: tuple[object, ...]) -> _Size:
+        """The same object for the same size, for as long as a template has it. Numbers are never used twice."""
+        size = self._sizes.get(taken)
+        if size is None:
+            size = self._sizes[taken] = _Size(next(self._size_numbers))
+        return size
+
     def renewed(self, known: PodInfo, pod: Pod) -> PodInfo:
         """As `info`, for a newer version of a known pod: cheaper if nothing that matters has changed."""
         if known.template.wanted_node or not same_identity(known.pod, pod):
             return self.info(pod)
         return PodInfo(pod, known.template)
+
+
+def port_tag(port: HostPort) -> tuple[str, int]:
+    """Protocol and number: what two ports must have in common to collide."""
+    return port[1:]
 
 
 def _host_port(port: ContainerPort) -> HostPort:

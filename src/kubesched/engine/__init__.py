@@ -16,10 +16,11 @@ How an answer is kept right is told in docs/design/0005-incremental-engine.md. N
 extender, the queue or the API server; and nothing here changes the tables.
 """
 
+from kubesched.engine.evaluations import BYTES_FOR_EVALUATIONS
 from kubesched.engine.evaluator import Evaluator
 from kubesched.engine.fit import Fit
 from kubesched.engine.lineup import Lineup
 from kubesched.engine.ranking import Ranking
 from kubesched.engine.totals import Scores
 
-__all__ = ["Evaluator", "Fit", "Lineup", "Ranking", "Scores"]
+__all__ = ["BYTES_FOR_EVALUATIONS", "Evaluator", "Fit", "Lineup", "Ranking", "Scores"]

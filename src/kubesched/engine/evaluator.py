@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 
 from kubesched.columns import Booleans, Cluster, NodeView, PodInfo, WhatIf
-from kubesched.engine.evaluations import Evaluations
+from kubesched.engine.evaluations import BYTES_FOR_EVALUATIONS, Evaluations
 from kubesched.engine.fit import Fit
 from kubesched.engine.kept import Kept
 from kubesched.engine.lineup import Lineup, ask_filter
@@ -44,8 +44,9 @@ class Evaluator:
         nominator: Nominator,
         random: Random,
         stopwatch: Stopwatch | None = None,
+        memory: int = BYTES_FOR_EVALUATIONS,
     ) -> None:
-        """One attempt in ten is timed with the `stopwatch`."""
+        """One attempt in ten is timed with the `stopwatch`. Kept answers take at most about `memory` bytes."""
         self._lineup = lineup
         self._cluster = cluster
         self._nominator = nominator
@@ -53,7 +54,7 @@ class Evaluator:
         self._random = random
         self._stopwatch = stopwatch
         self._attempts = 0
-        self._evaluations = Evaluations(lineup, cluster)
+        self._evaluations = Evaluations(lineup, cluster, memory)
 
     def filter(self, pod: PodInfo) -> Fit:
         """Run PreFilter and Filter. Raises PluginError if a plugin fails."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import Final
 
-import numpy as np
-
 from kubesched.columns import NodeView, PodInfo, PodTemplate
 from kubesched.framework import (
     SKIP,
@@ -66,8 +64,8 @@ class NodeDeclaredFeatures(PreFilterPlugin, FilterPlugin):
         if not self._is_enabled:
             return Verdict.fits(nodes)
         required = self._required.of(pod)
-        lacks_some = np.array([not required <= declared for declared in nodes.table.feature_sets.values])
-        return Verdict.rejects(nodes, where=lacks_some[nodes.feature_sets], reason=MISSING)
+        lacks_some = nodes.by_feature_set(lambda declared: not required <= declared) != 0
+        return Verdict.rejects(nodes, where=lacks_some, reason=MISSING)
 
     def events_to_register(self) -> Sequence[EventHint]:
         if not self._is_enabled:

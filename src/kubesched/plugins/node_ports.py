@@ -7,8 +7,8 @@ from typing import Final
 
 import numpy as np
 
-from kubesched.columns import Counts, NodeView, PodInfo, PodTemplate, WhatIf
-from kubesched.columns.pod_template import ANY_ADDRESS, HostPort
+from kubesched.columns import Counts, NodeView, PodCount, PodInfo, PodTemplate, WhatIf
+from kubesched.columns.pod_template import ANY_ADDRESS, HostPort, port_tag
 from kubesched.framework import (
     SKIP,
     SUCCESS,
@@ -27,6 +27,7 @@ from kubesched.framework import (
     Verdict,
 )
 from kubesched.objects import Pod
+from kubesched.plugins.per_template import PerSituation
 
 NAME: Final = "NodePorts"
 TAKEN: Final = Reason.unschedulable("node(s) didn't have free ports for the requested pod ports")
@@ -39,7 +40,8 @@ class NodePorts(PreFilterPlugin, FilterPlugin):
     reach = Reach.ROW
 
     def __init__(self, args: None, handle: Handle) -> None:
-        self._templates = handle.cluster.templates
+        self._cluster = handle.cluster
+        self._holders = PerSituation(self._count_holders)
 
     def aspect(self, pod: PodTemplate) -> Hashable:
         return pod.host_ports
@@ -48,11 +50,16 @@ class NodePorts(PreFilterPlugin, FilterPlugin):
         return SUCCESS if pod.template.host_ports else SKIP
 
     def filter_nodes(self, state: CycleState, pod: PodTemplate, nodes: NodeView) -> Verdict:
-        holders = nodes.count((NAME, pod.host_ports), _conflicts_with(pod.host_ports))
-        conflicts = nodes.pods_on_node(holders)
+        conflicts = nodes.pods_on_node(self._holders.of(pod, self._cluster.counts.drops))
         if nodes.what_if is not None:
             conflicts = conflicts - _freed_by_others(pod, nodes, nodes.what_if)
         return Verdict.rejects(nodes, where=conflicts > 0, reason=TAKEN)
+
+    def _count_holders(self, pod: PodTemplate) -> PodCount:
+        """Pods by how many ports they hold that are in the pod's way."""
+        return self._cluster.view().count(
+            (NAME, pod.host_ports), _conflicts_with(pod.host_ports), tags=map(port_tag, pod.host_ports)
+        )
 
     def events_to_register(self) -> Sequence[EventHint]:
         return (
@@ -64,7 +71,7 @@ class NodePorts(PreFilterPlugin, FilterPlugin):
         """A pod that had a node, or one reserved for it, gives back a port that the pod wants."""
         if old is None or not (old.spec.node_name or old.status.nominated_node_name):
             return Hint.SKIP
-        freed = self._templates.info(old).template.host_ports
+        freed = self._cluster.templates.info(old).template.host_ports
         return Hint.QUEUE if _conflicts(freed, pod.template.host_ports) else Hint.SKIP
 
 
@@ -80,7 +87,7 @@ def _freed_by_others(pod: PodTemplate, nodes: NodeView, what_if: WhatIf) -> Coun
         port for t in templates if t is not None for port in t.host_ports if _conflicts({port}, pod.host_ports)
     }:
         gone = what_if.change(lambda other, port=port: port in other.host_ports, len(nodes)) < 0  # type: ignore[misc]  # mypy cannot infer a lambda with a default
-        keepers = nodes.count((NAME, port, pod.priority), _holds_and_keeps(port, pod.priority))
+        keepers = nodes.count((NAME, port, pod.priority), _holds_and_keeps(port, pod.priority), tags=(port_tag(port),))
         freed += np.where(gone, keepers.rows[nodes.rows], 0)
     return freed
 

@@ -106,11 +106,11 @@ def test_equal_versions_mean_equal_numbers(monkeypatch: pytest.MonkeyPatch) -> N
     cluster = Cluster()
     first = cluster.view().count("x", is_x)
     drops, version = cluster.counts.drops, first.version
-    cluster.view().count("other", is_x)
-    assert (cluster.counts.drops, first.kept) == (drops + 1, False)
+    other = cluster.view().count("other", is_x)
+    assert cluster.counts.drops == drops + 1
     cluster.place(cluster.templates.info(pod("p1", "x")), "n1")
     again = cluster.view().count("x", is_x)
-    assert (again.total, first.total) == (1, 0)
+    assert (again.total, first.total, other.total) == (1, 0, 1)
     assert again.version != version
 
 
@@ -122,3 +122,34 @@ def test_counts_cover_nodes_that_came_after_them() -> None:
         cluster.set_node(node(number, zone="a"))
     assert cluster.view().pods_on_node(count).tolist() == [0] * NODES
     assert cluster.view().pods_in_domain(count, "zone").tolist() == [0] * NODES
+
+
+def test_a_count_that_nobody_holds_is_given_up() -> None:
+    """Also where a pod still has a weight in it; the next template is not weighed against it."""
+    cluster, asked = Cluster(), []
+
+    def weigh(template: PodTemplate) -> int:
+        asked.append(template.labels["app"])
+        return 1
+
+    cluster.place(cluster.templates.info(pod("p1", "x")), "n1")
+    held = cluster.view().count("held", is_x)
+    for number in range(20):
+        cluster.view().count(("narrowed", number), weigh, tags=[("app", "x")])
+        cluster.view().count(("not narrowed", number), weigh)
+    asked.clear()
+    cluster.place(cluster.templates.info(pod("p2", "x")), "n1")
+    cluster.place(cluster.templates.info(pod("p3", "y")), "n1")
+    cluster.displace("p1")
+    assert asked == []
+    assert (held.total, len(cluster.counts)) == (1, 1)
+
+
+def test_a_count_that_came_back_is_not_given_up_with_its_predecessor() -> None:
+    """Under the same key, before the first one was taken out."""
+    cluster = Cluster()
+    cluster.view().count("x", is_x)
+    again = cluster.view().count("x", is_x)
+    cluster.place(cluster.templates.info(pod("p1", "x")), "n1")
+    assert (again.total, len(cluster.counts)) == (1, 1)
+    assert cluster.view().count("x", is_x) is again

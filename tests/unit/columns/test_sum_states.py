@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kubesched.columns import sum_states
+from kubesched.columns import Cluster, sum_states
 from kubesched.columns.sum_states import SumStates
+from kubesched.testing import make_pod
 
 ROWS = 4
 SIZES = {1: 100, 2: 250}
@@ -95,3 +96,13 @@ def test_it_does_not_pay(rows: int, kinds: int, numbers_before: int) -> None:
     for row in range(rows):
         states.node_changed(row)
     assert states.alike(rows) is None
+
+
+def test_sizes_that_no_pod_has_are_forgotten() -> None:
+    """Their numbers are not: steps are remembered by them."""
+    templates = Cluster().templates
+    held = templates.info(make_pod("held", cpu="1"))
+    numbers = [templates.info(make_pod("p", cpu=f"{number}m")).template.size for number in (1, 2, 3, 1)]
+    assert len({held.template.size, *numbers}) == 5
+    assert templates.info(make_pod("other", cpu="1", labels={"app": "x"})).template.size == held.template.size
+    assert len(templates._sizes) == 1

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+from itertools import count
+
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from kubesched.columns import ABSENT, Cluster, Journal, LabelColumn, WhatIf
 from kubesched.framework.node_info import node_info_at
+from kubesched.objects import Taint
 from kubesched.testing import make_node, make_pod
-from kubesched.testing.builders import ZONE_LABEL
+from kubesched.testing.builders import HOSTNAME_LABEL, ZONE_LABEL
 
 
 @pytest.fixture
@@ -113,7 +118,7 @@ def test_a_journal_forgets_what_is_old(limit: int, read_at: int, found: list[int
 
 def test_a_label_column() -> None:
     """Values have small numbers; integers are read as Go reads them."""
-    column = LabelColumn("size", 4)
+    column = LabelColumn("size", 4, count())
     for row, value in enumerate(("7", "-3", "7", "1.5")):
         column.set(row, value)
     rows = slice(0, 4)
@@ -129,3 +134,79 @@ def test_a_label_column() -> None:
     before = column.domains.tolist()
     column.grow(8)
     assert column.domains.tolist() == [*before, *[ABSENT] * 4]
+
+
+def test_taints_and_features_that_no_node_has_are_forgotten() -> None:
+    """Else each new pod would be compared with all that there ever were."""
+    cluster = Cluster()
+    plain = make_node("a")
+    for number in range(50):
+        taint = Taint(key=f"key-{number}", effect="NoExecute", time_added=datetime(2026, 1, 1, 0, number, tzinfo=UTC))
+        status = replace(plain.status, declared_features=(f"feature-{number}",))
+        cluster.set_node(replace(plain, spec=replace(plain.spec, taints=(taint,)), status=status))
+    seen: list[object] = []
+
+    def judge(values: object) -> int:
+        seen.append(values)
+        return 0
+
+    cluster.view().by_taint_set(judge)
+    cluster.view().by_feature_set(judge)
+    assert len(seen) <= 4
+    assert (len(cluster.nodes.taint_sets), len(cluster.nodes.feature_sets)) == (1, 1)
+    cluster.remove_node("a")
+    assert (len(cluster.nodes.taint_sets), len(cluster.nodes.feature_sets)) == (0, 0)
+
+
+def test_taints_that_differ_in_their_time_are_one_set() -> None:
+    """Every unreachable node has a time of its own."""
+    cluster = Cluster()
+    for number in range(5):
+        node = make_node(f"n{number}")
+        taint = Taint(key="unreachable", effect="NoExecute", time_added=datetime(2026, 1, 1, 0, number, tzinfo=UTC))
+        cluster.set_node(replace(node, spec=replace(node.spec, taints=(taint,))))
+    assert len(cluster.nodes.taint_sets) == 1
+
+
+def test_an_id_serves_another_value_once_no_node_has_its_own() -> None:
+    """Else there would be a domain for every node that ever was. What is known about the old value is not inherited."""
+    cluster = Cluster()
+    webs = cluster.view().count("webs", lambda pod: int(pod.labels.get("app") == "web"))
+    size = cluster.nodes.label("size")
+    for number in range(100):
+        cluster.set_node(make_node(f"n{number}", labels={"size": str(number)}))
+        cluster.place(cluster.templates.info(make_pod(f"p{number}", labels={"app": "web"})), f"n{number}")
+        nodes = cluster.view()
+        assert size.integers()[0][nodes.domains("size")][nodes.position_of(f"n{number}")] == number
+        assert size.is_in([str(number)], nodes.rows).sum() == 1
+        assert nodes.pods_in_domain(webs, "size").sum() == len(cluster.pods)
+        if number > 2:
+            cluster.remove_node(f"n{number - 3}")
+            cluster.displace(make_pod(f"p{number - 3}").metadata.uid)
+    assert len(size.values) <= 5
+    assert size.id_of("1") not in size.ids
+
+
+def test_columns_of_keys_that_no_node_carries_are_forgotten() -> None:
+    """Those that somebody holds on to are taken up again with the key."""
+    cluster = Cluster()
+    held, version = cluster.nodes.label("key-0"), cluster.nodes.label("key-0").version
+    for number in range(50):
+        cluster.set_node(make_node("n", labels={f"key-{number}": "x"}))
+        cluster.view().domains(f"asked-{number}")
+    assert list(cluster.nodes.labels) == [HOSTNAME_LABEL, "key-49"]
+    cluster.set_node(make_node("n", labels={"key-0": "y"}))
+    assert cluster.nodes.label("key-0") is held
+    assert (held.values[held.ids[0]], held.version > version) == ("y", True)
+
+
+def test_a_column_that_came_back_has_another_version() -> None:
+    """Equal versions mean equal columns, although the first one was forgotten in between."""
+    cluster = Cluster()
+    versions = set()
+    for value in "abc":
+        cluster.set_node(make_node("n", labels={"key": value}))
+        versions.add(cluster.nodes.label("key").version)
+        cluster.set_node(make_node("n"))
+        versions.add(cluster.nodes.label("key").version)
+    assert len(versions) == 6

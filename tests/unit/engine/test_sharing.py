@@ -11,7 +11,7 @@ import pytest
 
 from kubesched.columns import Cluster, Integers, NodeView, PodTemplate
 from kubesched.config import FeatureGates, default_config
-from kubesched.engine import Evaluator, Lineup
+from kubesched.engine import BYTES_FOR_EVALUATIONS, Evaluator, Lineup
 from kubesched.engine.standing import Standing
 from kubesched.framework import CycleState, FilterPlugin, Reach, Reason, ScorePlugin, Verdict
 from kubesched.plugins.registry import IN_TREE
@@ -148,10 +148,10 @@ class Open(FilterPlugin):
 
 
 class Bench:
-    def __init__(self, nodes: int) -> None:
+    def __init__(self, nodes: int, memory: int = BYTES_FOR_EVALUATIONS) -> None:
         self.cluster, self.sized, self.open = Cluster(), Sized(), Open()
         lineup = Lineup(pre_filters=[], filters=[self.open, self.sized], pre_scores=[], scores=[(self.sized, 1)])
-        self.evaluator = Evaluator(lineup, self.cluster, PodNominator(), Random(5))
+        self.evaluator = Evaluator(lineup, self.cluster, PodNominator(), Random(5), memory=memory)
         for k in range(nodes):
             self.cluster.set_node(make_node(f"n{k}"))
         self.placed = 0
@@ -185,6 +185,18 @@ def test_pods_that_are_alike_share_one_evaluation() -> None:
     bench.names(most="1", job="b")
     assert bench.evaluator.rows_asked == asked
     assert (bench.evaluator.hits, bench.evaluator.misses) == (1, 1)
+
+
+def test_evaluations_leave_beyond_a_number_of_bytes() -> None:
+    """In a small cluster, too: each takes some 30 KiB whatever the number of nodes, and holds on to its template."""
+    bench = Bench(3, memory=1 << 20)
+    for most in range(100):
+        bench.names(most=str(most))
+    assert 20 <= len(bench.cluster.templates) <= 32
+    misses = bench.evaluator.misses
+    bench.names(most="99")
+    bench.names(most="0")
+    assert bench.evaluator.misses == misses + 1
 
 
 @pytest.mark.parametrize("changed", [1, 100, 150, 900], ids=lambda rows: f"{rows} rows have changed meanwhile")

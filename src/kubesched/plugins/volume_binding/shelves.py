@@ -107,6 +107,7 @@ class Shelf:
         self._others = others
         self._values: Interner[str] = Interner()
         self._value_of_label: Integers = np.full(1, NONE, dtype=np.int64)  # by label id; the last answers for ABSENT
+        self._labels_seen = (-1, -1)  # the version of the column and the number of values that this was made with
         self.items: list[tuple[int, str, int]] = []
         """(size, name, value id), sorted; an item is here once for each of its values."""
         self.sizes: Integers = np.full(1, _LARGEST, dtype=np.int64)  # whole bytes; the last answers for NONE
@@ -137,8 +138,7 @@ class Shelf:
             places = places[np.array(chosen, dtype=np.bool_)]
         if not len(places):
             return np.full((depth, len(nodes)), NONE, dtype=np.int64)
-        values = self._values_at(nodes)  # before the table is made: it may meet new values
-        found = self._by_value(places, depth)[:, values]
+        found = self._by_value(places, depth)[:, self._values_at(nodes)]
         if self._others is not None:
             found[:, ~reachable(self._others, nodes)] = NONE
         return found
@@ -161,10 +161,11 @@ class Shelf:
         """Per node: the id of its value of the key, or NONE."""
         if not self._key:
             return np.full(len(nodes), self._values.id_of(""), dtype=np.int64)
-        known = nodes.label(self._key).values
-        if len(known) >= len(self._value_of_label):
-            ids = [*map(self._values.id_of, known), NONE]
-            self._value_of_label = np.array(ids, dtype=np.int64)
+        column = nodes.label(self._key)
+        made_with = (column.version, len(self._values))
+        if made_with != self._labels_seen:
+            ids = [*(self._values.get(value, NONE) for value in column.values), NONE]
+            self._value_of_label, self._labels_seen = np.array(ids, dtype=np.int64), made_with
         return self._value_of_label[nodes.domains(self._key)]
 
 

@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from kubesched.columns import Booleans, NodeView, PodInfo, PodTemplate
+from kubesched.columns import Booleans, NodeView, PodCount, PodInfo, PodTemplate
 from kubesched.framework import (
     SKIP,
     SUCCESS,
@@ -27,9 +27,10 @@ from kubesched.framework import (
     Verdict,
 )
 from kubesched.objects import PersistentVolumeClaim, Pod
+from kubesched.plugins.per_template import PerSituation
 from kubesched.plugins.storage.claims import READ_WRITE_ONCE_POD, not_found
 from kubesched.plugins.volume_restrictions.claims_in_use import ClaimsInUse
-from kubesched.plugins.volume_restrictions.disks import Disk, disks_of, in_conflict
+from kubesched.plugins.volume_restrictions.disks import disks_of, in_conflict
 
 NAME: Final = "VolumeRestrictions"
 DISK_CONFLICT: Final = Reason.unschedulable("node(s) had no available disk")
@@ -55,6 +56,8 @@ class VolumeRestrictions(PreFilterPlugin, FilterPlugin):
     def __init__(self, args: object, handle: Handle) -> None:
         self._claims = handle.objects.of(PersistentVolumeClaim)
         self._in_use = ClaimsInUse(handle.cluster)
+        self._cluster = handle.cluster
+        self._sharers = PerSituation(self._count_sharers)
 
     def reach_of(self, pod: PodTemplate) -> Reach:
         return Reach.CYCLE if pod.claim_names else Reach.ROW
@@ -80,8 +83,21 @@ class VolumeRestrictions(PreFilterPlugin, FilterPlugin):
     def filter_nodes(self, state: CycleState, pod: PodTemplate, nodes: NodeView) -> Verdict:
         return Verdict.first_of(
             nodes,
-            (_disk_conflicts(disks_of(pod.spec.volumes), nodes), DISK_CONFLICT),
+            (self._disk_conflicts(pod, nodes), DISK_CONFLICT),
             (_claim_conflicts(state.read(NAME, Exclusive), nodes), CLAIM_CONFLICT),
+        )
+
+    def _disk_conflicts(self, pod: PodTemplate, nodes: NodeView) -> Booleans:
+        if not disks_of(pod.spec.volumes):
+            return np.zeros(len(nodes), dtype=np.bool_)
+        conflicts: Booleans = nodes.pods_on_node(self._sharers.of(pod, self._cluster.counts.drops)) > 0
+        return conflicts
+
+    def _count_sharers(self, pod: PodTemplate) -> PodCount:
+        """Pods with a disk that the pod cannot share with them."""
+        disks = disks_of(pod.spec.volumes)
+        return self._cluster.view().count(
+            (NAME, disks), lambda other: int(in_conflict(disks, disks_of(other.spec.volumes)))
         )
 
     def events_to_register(self) -> Sequence[EventHint]:
@@ -92,14 +108,6 @@ class VolumeRestrictions(PreFilterPlugin, FilterPlugin):
                 ClusterEvent(Resource.PERSISTENT_VOLUME_CLAIM, Action.ADD), _after_claim_added, per_template=True
             ),
         )
-
-
-def _disk_conflicts(disks: tuple[Disk, ...], nodes: NodeView) -> Booleans:
-    if not disks:
-        return np.zeros(len(nodes), dtype=np.bool_)
-    count = nodes.count((NAME, disks), lambda other: int(in_conflict(disks, disks_of(other.spec.volumes))))
-    conflicts: Booleans = nodes.pods_on_node(count) > 0
-    return conflicts
 
 
 def _claim_conflicts(exclusive: Exclusive, nodes: NodeView) -> Booleans:
