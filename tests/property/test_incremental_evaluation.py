@@ -130,6 +130,8 @@ TEMPLATES: dict[str, dict[str, Any]] = {
     "alone": {**WEB, "affinity": terms("podAntiAffinity", "required", app="web", key=HOSTNAME_LABEL)},
     "liking": {"affinity": terms("podAffinity", "preferred", app="web", key=ZONE_LABEL, **TEAM_Y)},
     "shunning": {"labels": {"app": "db"}, "affinity": terms("podAntiAffinity", "preferred", app="web", key=ZONE_LABEL)},
+    "clinging": {**WEB, "affinity": terms("podAffinity", "preferred", app="web", key=HOSTNAME_LABEL), "cpu": "100m"},
+    "fleeing": {**WEB, "affinity": terms("podAntiAffinity", "preferred", app="web", key=HOSTNAME_LABEL)},
     "db": {"labels": {"app": "db"}, "namespace": "other", "cpu": "100m"},
     "hermit": {
         "namespace": "other",
@@ -398,6 +400,7 @@ def pod_of(template: str, name: str, **more: Any) -> Pod:
 
 FAMILIES = (
     ("web", "near", "alone", "liking", "shunning", "db", "hermit"),
+    ("web", "alone", "clinging", "fleeing"),
     ("web", "hard-spread", "host-spread", "soft-spread", "served", "db"),
     ("small", "gpu", "gpus"),
     ("plain", "small", "large", "gpu", "gpus", "port", "selecting", "preferring", "tolerant", "image"),

@@ -54,6 +54,10 @@ class LabelColumn:
         """The id of a value, or one that no row has."""
         return self._id_of.get(value, ABSENT - 1)
 
+    def rows_in(self, domain: int) -> Positions:
+        """The rows that have the value with this id."""
+        return np.flatnonzero(self.domains == domain)
+
     def present(self, rows: Rows) -> Booleans:
         ids: Ids = self.ids[rows]
         present: Booleans = ids != ABSENT

@@ -6,7 +6,7 @@ conflicts are all such counts: a plugin says what it counts, and gets arrays.
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
 from itertools import count as counting
 
@@ -21,6 +21,7 @@ Weigh = Callable[[PodTemplate], int]
 
 _BYTES_FOR_COUNTS = 256 << 20
 _FEWEST_KEPT = 64
+_CHANGES_REMEMBERED = 64
 
 
 class PodCount:
@@ -29,7 +30,18 @@ class PodCount:
     `version` changes whenever a number changes, and no two counts ever have the same: equal versions, equal numbers.
     """
 
-    __slots__ = ("_domains", "_versions", "counts_terminating", "kept", "rows", "tags", "total", "version", "weigh")
+    __slots__ = (
+        "_changes",
+        "_domains",
+        "_versions",
+        "counts_terminating",
+        "kept",
+        "rows",
+        "tags",
+        "total",
+        "version",
+        "weigh",
+    )
 
     def __init__(
         self,
@@ -49,6 +61,7 @@ class PodCount:
         self.counts_terminating = counts_terminating
         self.kept = True
         self._domains: dict[str, tuple[int, Counts]] = {}
+        self._changes: deque[tuple[int, int, int]] = deque(maxlen=_CHANGES_REMEMBERED)  # version before, row, weight
 
     def per_domain(self, column: LabelColumn, where: Booleans | None = None) -> Counts:
         """Sum per domain (value id of `column`), over all nodes that carry the key or only those in `where`.
@@ -63,7 +76,19 @@ class PodCount:
             kept = self._domains[column.key] = (column.version, _sum_per_domain(column, self.rows, None))
         return kept[1]
 
+    def changes_since(self, version: int) -> dict[int, int] | None:
+        """By row: how much was added since the count had this version. None: too long ago, or it never had it."""
+        changes: dict[int, int] = {}
+        if version == self.version:
+            return changes
+        for before, row, weight in reversed(self._changes):
+            changes[row] = changes.get(row, 0) + weight
+            if before == version:
+                return changes
+        return None
+
     def change(self, row: int, weight: int, labels: dict[str, LabelColumn]) -> None:
+        self._changes.append((self.version, row, weight))
         self.rows[row] += weight
         self.total += weight
         self.version = next(self._versions)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 
-from kubesched.columns import Integers, NodeView, PodInfo, PodTemplate
+from kubesched.columns import Integers, NodeView, PodInfo, PodTemplate, Positions
 from kubesched.config.plugin_args import InterPodAffinityArgs
 from kubesched.errors import InvalidObjectError
 from kubesched.framework import (
@@ -21,6 +21,7 @@ from kubesched.framework import (
     Status,
     Verdict,
 )
+from kubesched.plugins.inter_pod_affinity.changes import judged_otherwise, worth_another
 from kubesched.plugins.inter_pod_affinity.filtering import judge
 from kubesched.plugins.inter_pod_affinity.hints import EVENTS
 from kubesched.plugins.inter_pod_affinity.plan import EMPTY, NAME, Plans
@@ -66,6 +67,9 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         own_namespace_labels = self._cluster.namespace_labels.get(pod.namespace, {})
         return judge(self._plans.of(pod), pod, nodes, own_namespace_labels)
 
+    def filter_changes(self, pod: PodTemplate, since: Hashable) -> Positions | None:
+        return judged_otherwise(self._plans.of(pod), since)
+
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Status:
         try:
             plan = self._plans.of(pod.template)
@@ -78,6 +82,9 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
 
     def score_nodes(self, state: CycleState, pod: PodTemplate, nodes: NodeView) -> Integers:
         return raw_scores(self._plans.of(pod), nodes)
+
+    def score_changes(self, pod: PodTemplate, since: Hashable) -> Positions | None:
+        return worth_another(self._plans.of(pod), since)
 
     def normalize_scores(self, state: CycleState, pod: PodTemplate, scores: Integers) -> Integers:
         return normalized(scores)
