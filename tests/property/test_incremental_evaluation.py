@@ -28,7 +28,7 @@ from kubesched.config.plugin_args import (
     ResourceSpec,
     ScoringStrategy,
 )
-from kubesched.engine import Evaluator, Lineup, evaluations
+from kubesched.engine import Evaluator, Lineup, evaluations, grades
 from kubesched.engine.pre_filtering import run_pre_filters
 from kubesched.framework import (
     Code,
@@ -213,6 +213,13 @@ class Relative(PreScorePlugin, ScorePlugin):
         return 100 * scores // max(1, int(scores.max()))
 
 
+class Graded(Relative):
+    """Its normalised scores are kept, too."""
+
+    name = "Graded"
+    normalizes_by_value = True
+
+
 class LongNames(ScorePlugin):
     """Per node, never kept."""
 
@@ -269,6 +276,18 @@ def kept_only(handle: FakeHandle) -> Lineup:
     fit = in_tree(handle)
     resources = [item for item in fit.scores if not item[0].normalizes()]
     return Lineup(pre_filters=fit.pre_filters, filters=fit.filters, pre_scores=[], scores=[*resources, (FewPods(), 1)])
+
+
+def graded(handle: FakeHandle) -> Lineup:
+    """Totals are kept as long as the grades of many rows stay the same."""
+    fit, plugin = in_tree(handle), Graded()
+    rest = [item for item in fit.scores if item[0].name != "PodTopologySpread"]
+    return Lineup(
+        pre_filters=fit.pre_filters,
+        filters=fit.filters,
+        pre_scores=[plugin, *(p for p in fit.pre_scores if p.name != "PodTopologySpread")],
+        scores=[(plugin, 3), *rest],
+    )
 
 
 def nothing_kept(handle: FakeHandle) -> Lineup:
@@ -465,6 +484,7 @@ class IncrementalEvaluation(RuleBasedStateMachine):
             patch.object(evaluations, "_FEWEST_KEPT", 2),
             patch.object(pod_counts, "_BYTES_FOR_COUNTS", 0),
             patch.object(pod_counts, "_FEWEST_KEPT", 3),
+            patch.object(grades, "MOST_ROWS_ONE_BY_ONE", 2),
         ]
         for limit in self.limits:
             limit.start()
@@ -676,6 +696,10 @@ class KeptOnly(IncrementalEvaluation):
     lineup = staticmethod(kept_only)
 
 
+class KeptGrades(IncrementalEvaluation):
+    lineup = staticmethod(graded)
+
+
 class NothingKept(IncrementalEvaluation):
     lineup = staticmethod(nothing_kept)
 
@@ -693,5 +717,6 @@ def bounded(machine: type[RuleBasedStateMachine], examples: int) -> Any:
 TestInTree = bounded(IncrementalEvaluation, 30)
 TestOutOfTree = bounded(OutOfTree, 8)
 TestKeptOnly = bounded(KeptOnly, 10)
+TestKeptGrades = bounded(KeptGrades, 15)
 TestNothingKept = bounded(NothingKept, 5)
 TestNoFilters = bounded(NoFilters, 5)

@@ -50,7 +50,7 @@ class FamilyScores:
         self._constants: list[ScoreColumn] = []
         self._offset = 0
         self.version = 0
-        """Another one whenever the points of any row may have changed beyond the rows that `rows_changed` names."""
+        """Another one whenever any row's points or raw scores may have changed beyond what `rows_changed` names."""
 
     @property
     def are_settled(self) -> bool:
@@ -151,7 +151,10 @@ class FamilyScores:
         """Bring a stale column up to date."""
         constant, was_local = column.constant, column.is_local
         has_changed = column.renew(self._ask(column.plugin, state, pod, self._cluster.view()))
-        if self._points is None or not has_changed or not (was_local or column.is_local):
+        if not has_changed:
+            return
+        self.version += 1
+        if self._points is None or not (was_local or column.is_local):
             return
         is_another_constant = constant is not None and column.constant is not None
         if not is_another_constant or self._offset != self._constant_points(state, pod):

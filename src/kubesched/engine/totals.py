@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
 from kubesched.columns import Booleans, Cluster, Integers, NodeView, PodInfo
 from kubesched.engine.asked import Asked
 from kubesched.engine.family import Family
+from kubesched.engine.grades import Grades
 from kubesched.engine.lineup import Lineup, ask_score
 from kubesched.engine.score_column import ScoreColumn, normalized
 from kubesched.engine.selection import INFEASIBLE, RowTotals
@@ -27,15 +29,22 @@ class Scores:
     totals: Integers
 
 
+_MOST_RANKINGS_AWAITED: Final = 64
+
 Ranked = RowTotals | tuple[RowArray, Integers]
 """The totals of all rows, or some rows and theirs."""
+
+
+def _is_graded(column: ScoreColumn | None) -> bool:
+    return column is not None and column.plugin.normalizes_by_value
 
 
 class Totals:
     """What the family's scores and those by sums make together.
 
     The first time nothing is kept: many a template is seen once only. The totals of all rows are kept where they
-    depend on no other row, and only once the feasible rows were found the same again: for many they never are.
+    depend on no other row, or only through `Grades`; and only once the feasible rows were found the same again: for
+    many they never are. Where the grades of many rows became others, it takes longer before totals are kept again.
     """
 
     def __init__(self, family: Family, by_sums: SumScores, lineup: Lineup, cluster: Cluster, asked: Asked) -> None:
@@ -48,7 +57,10 @@ class Totals:
         self._points: Integers | None = None  # of the scores by sums
         self._totals: RowTotals | None = None
         self._was_seen = False  # since the scores by sums were dropped
-        self._was_ranked = False  # since the feasible rows were made
+        self._rankings = 0  # since the feasible rows were made
+        self._rankings_awaited = 1
+        self._grades: list[Grades] = []  # of the totals
+        self._unsettled: dict[int, bool] = {}  # rows whose totals wait for their grades; whether they are feasible
         self._family_version = -1
 
     def drop(self) -> None:
@@ -60,7 +72,8 @@ class Totals:
     def forget(self) -> None:
         """Which rows are feasible has changed beyond the rows that `set` names."""
         self._totals = None
-        self._was_ranked = False
+        self._grades = []
+        self._rankings = 0
 
     def follow_family(self) -> None:
         """Forget the totals if the family's points are others. Before `set`."""
@@ -73,11 +86,16 @@ class Totals:
         if self._points is not None:
             self._points[row] = points
             if self._totals is not None:
-                self._totals.set(row, points + self._family.points_at(row) if fits else INFEASIBLE)
+                if self._grades:
+                    self._unsettled[row] = fits
+                    for grades in self._grades:
+                        grades.follow(row, fits=fits)
+                else:
+                    self._totals.set(row, points + self._family.points_at(row) if fits else INFEASIBLE)
 
-    def kept(self) -> RowTotals | None:
-        """The totals of all rows, if nobody needs to be asked."""
-        return self._totals if self._family.are_settled else None
+    def kept(self, state: CycleState, pod: PodInfo) -> RowTotals | None:
+        """The totals of all rows, if no more is needed than another look at grades."""
+        return self._settled(state, pod) if self._family.are_settled else None
 
     def ranked(
         self, state: CycleState, lasting: CycleState, pod: PodInfo, fits: Booleans, rows: RowArray, *, is_whole: bool
@@ -88,19 +106,22 @@ class Totals:
         rest = self._family.points(state, pod, self._pods_family.fits)
         self.follow_family()
         others = self._family.not_local(state)
-        if is_whole and not others and self._was_ranked:
-            if self._totals is None:
-                self._totals = RowTotals(np.where(fits, self._made_points(state, pod, fits) + rest, INFEASIBLE))
-            return self._totals
+        if is_whole and all(_is_graded(column) for _, _, column in others):
+            totals = self._settled(state, pod)
+            if totals is None and self._rankings >= self._rankings_awaited:
+                totals = self._made(state, pod, fits, rest)
+            if totals is not None:
+                return totals
+        self._rankings += 1
         if self._was_seen:
-            totals = self._made_points(state, pod, fits)[nodes.rows]
+            added = self._made_points(state, pod, fits)[nodes.rows]
         else:
-            totals = self._by_sums.points_of(state, pod, nodes)
-        self._was_ranked = self._was_seen = True
-        totals = totals + (rest if isinstance(rest, int) else rest[nodes.rows])
+            added = self._by_sums.points_of(state, pod, nodes)
+        self._was_seen = True
+        added = added + (rest if isinstance(rest, int) else rest[nodes.rows])
         for plugin, weight, column in others:
-            totals += weight * self._normalized(plugin, column, state, pod, nodes)
-        return rows, totals
+            added += weight * self._normalized(plugin, column, state, pod, nodes)
+        return rows, added
 
     def scores(self, state: CycleState, lasting: CycleState, pod: PodInfo, rows: RowArray) -> Scores:
         """The scores of the given feasible rows, plugin by plugin."""
@@ -115,6 +136,45 @@ class Totals:
                 by_plugin[plugin.name] = self._normalized(plugin, column, state, pod, nodes)
                 totals += weight * by_plugin[plugin.name]
         return Scores(rows, by_plugin, totals)
+
+    def _made(self, state: CycleState, pod: PodInfo, fits: Booleans, rest: Integers | int) -> RowTotals | None:
+        """Begin to keep the totals of all rows; None if that is not worth it."""
+        grades = [Grades(column, fits) for _, _, column in self._family.not_local(state) if column is not None]
+        if not all(graded.are_worth_keeping for graded in grades):
+            self._give_up()
+            return None
+        totals = np.where(fits, self._made_points(state, pod, fits) + rest, INFEASIBLE)
+        for graded in grades:
+            graded.settle(state, pod)
+            totals[fits] += graded.points(fits)
+        self._totals, self._grades, self._unsettled = RowTotals(totals), grades, {}
+        return self._totals
+
+    def _settled(self, state: CycleState, pod: PodInfo) -> RowTotals | None:
+        """The kept totals, with the grades of today; None if they must be made anew."""
+        totals, unsettled = self._totals, self._unsettled
+        if totals is None or not unsettled:
+            return totals
+        for grades in self._grades:
+            changed = grades.settle(state, pod)
+            if changed is None:
+                self._give_up()
+                return None
+            unsettled.update(dict.fromkeys(changed, True))
+        for row, fits in unsettled.items():
+            totals.set(row, self._total_at(row) if fits else INFEASIBLE)
+        unsettled.clear()
+        return totals
+
+    def _give_up(self) -> None:
+        self.forget()
+        self._rankings_awaited = min(2 * self._rankings_awaited, _MOST_RANKINGS_AWAITED)
+
+    def _total_at(self, row: int) -> int:
+        """Of a feasible row, where totals are kept and grades settled."""
+        assert self._points is not None
+        by_grades = sum([grades.points_at(row) for grades in self._grades])
+        return self._points.item(row) + self._family.points_at(row) + by_grades
 
     def _complete(self, state: CycleState, lasting: CycleState, pod: PodInfo, nodes: NodeView) -> None:
         timed_point(state.stopwatch, "PreScore", self._pre_score, state, lasting, pod, nodes)

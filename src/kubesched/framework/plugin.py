@@ -214,6 +214,10 @@ class ScorePlugin(Plugin):
     score_reach: ClassVar[Reach | None] = None
     """The reach of PreScore and Score, where it differs from that of the filter."""
 
+    normalizes_by_value: ClassVar[bool] = False
+    """What a raw score is normalised to follows from it and from which other raw scores there are: not from where they
+    are, nor how often, nor from the cycle. As long as these stay the same, normalised scores are kept."""
+
     def score_reach_of(self, pod: PodTemplate) -> Reach:
         return self.score_reach or self.reach_of(pod)
 

@@ -34,6 +34,7 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
 
     name = NAME
     reach = Reach.NODE
+    normalizes_by_value = True
 
     def __init__(self, args: InterPodAffinityArgs | None, handle: Handle) -> None:
         args = args or InterPodAffinityArgs()
