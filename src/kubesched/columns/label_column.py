@@ -17,7 +17,7 @@ class LabelColumn:
     `version` changes with any entry: what was derived from the column (domain sums) is stale then.
     """
 
-    __slots__ = ("_domains", "_id_of", "_integers", "ids", "key", "values", "version")
+    __slots__ = ("_domains", "_id_of", "_integers", "_rows_in", "ids", "key", "values", "version")
 
     def __init__(self, key: str, capacity: int) -> None:
         self.key = key
@@ -25,6 +25,7 @@ class LabelColumn:
         self.values: list[str] = []
         self.version = 0
         self._domains: Positions | None = None
+        self._rows_in: dict[int, Positions] = {}
         self._id_of: dict[str, int] = {}
         self._integers: Integers = np.empty(0, dtype=np.int64)
 
@@ -38,6 +39,7 @@ class LabelColumn:
     def grow(self, capacity: int) -> None:
         self.ids = grown(self.ids, capacity, ABSENT)
         self._domains = None
+        self._rows_in = {}
 
     def set(self, row: int, value: str | None) -> None:
         known = ABSENT
@@ -49,14 +51,19 @@ class LabelColumn:
         if self._domains is not None:
             self._domains[row] = known
         self.version += 1
+        if self._rows_in:
+            self._rows_in = {}
 
     def id_of(self, value: str) -> int:
         """The id of a value, or one that no row has."""
         return self._id_of.get(value, ABSENT - 1)
 
     def rows_in(self, domain: int) -> Positions:
-        """The rows that have the value with this id."""
-        return np.flatnonzero(self.domains == domain)
+        """The rows that have the value with this id. Don't write to it."""
+        rows = self._rows_in.get(domain)
+        if rows is None:
+            rows = self._rows_in[domain] = np.flatnonzero(self.domains == domain)
+        return rows
 
     def present(self, rows: Rows) -> Booleans:
         ids: Ids = self.ids[rows]

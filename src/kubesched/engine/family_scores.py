@@ -150,11 +150,13 @@ class FamilyScores:
     def _renew(self, column: ScoreColumn, state: CycleState, pod: PodInfo) -> None:
         """Bring a stale column up to date."""
         constant, was_local = column.constant, column.is_local
-        has_changed = column.renew(self._ask(column.plugin, state, pod, self._cluster.view()))
+        has_changed = column.fill(self._ask(column.plugin, state, pod, self._cluster.view()))
         if not has_changed:
             return
-        self.version += 1
-        if self._points is None or not (was_local or column.is_local):
+        if not (was_local or column.is_local):
+            self.version += 1
+            return
+        if self._points is None:
             return
         is_another_constant = constant is not None and column.constant is not None
         if not is_another_constant or self._offset != self._constant_points(state, pod):

@@ -51,7 +51,7 @@ def _lacks_company(plan: Plan, nodes: NodeView) -> Booleans:
         sums = item.count.per_domain(item.column)
         empty = np.zeros(len(sums), dtype=np.bool_) if may_be_first else sums <= 0
         empty[ABSENT] = True
-        lacking |= empty[nodes.domains(item.column.key)]
+        lacking |= empty.take(nodes.domains(item.column.key))
     return lacking
 
 

@@ -49,13 +49,13 @@ def weights_near(items: Iterable[CountIn], nodes: NodeView) -> list[Counts]:
         if item.count.total:
             column, weights = item.column, item.count.per_domain(item.column)
             if is_short:
-                weights = weights[nodes.domains(column.key)]
+                weights = weights.take(nodes.domains(column.key))
             if item.weight != 1:
                 weights = item.weight * weights
             together[column] = together[column] + weights if column in together else weights
     if is_short:
         return list(together.values())
-    return [per_domain[nodes.domains(column.key)] for column, per_domain in together.items()]
+    return [per_domain.take(nodes.domains(column.key)) for column, per_domain in together.items()]
 
 
 @dataclass(frozen=True)

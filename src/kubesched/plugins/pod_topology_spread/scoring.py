@@ -55,7 +55,8 @@ def _cost(spread: Spread, weight: np.float64, nodes: NodeView) -> Floats:
         return per_node
     per_domain: Floats = _pods_per_value(spread) * weight + allowance
     per_domain[ABSENT] = 0.0
-    return per_domain[domains]
+    in_domain: Floats = per_domain.take(domains)
+    return in_domain
 
 
 # With the system's defaults, nodes without the label take part as if its value were empty. They share a domain with
