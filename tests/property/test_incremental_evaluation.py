@@ -28,7 +28,7 @@ from kubesched.config.plugin_args import (
     ResourceSpec,
     ScoringStrategy,
 )
-from kubesched.engine import Evaluator, Lineup, evaluations, grades
+from kubesched.engine import Evaluator, Lineup, evaluations, graded_totals
 from kubesched.engine.pre_filtering import run_pre_filters
 from kubesched.framework import (
     Code,
@@ -279,7 +279,7 @@ def kept_only(handle: FakeHandle) -> Lineup:
 
 
 def graded(handle: FakeHandle) -> Lineup:
-    """Totals are kept as long as the grades of many rows stay the same."""
+    """Totals are kept with normalised scores in them."""
     fit, plugin = in_tree(handle), Graded()
     rest = [item for item in fit.scores if item[0].name != "PodTopologySpread"]
     return Lineup(
@@ -484,7 +484,7 @@ class IncrementalEvaluation(RuleBasedStateMachine):
             patch.object(evaluations, "_FEWEST_KEPT", 2),
             patch.object(pod_counts, "_BYTES_FOR_COUNTS", 0),
             patch.object(pod_counts, "_FEWEST_KEPT", 3),
-            patch.object(grades, "MOST_ROWS_ONE_BY_ONE", 2),
+            patch.object(graded_totals, "_MOST_LEVELS", 4),
         ]
         for limit in self.limits:
             limit.start()

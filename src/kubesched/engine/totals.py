@@ -10,7 +10,7 @@ import numpy as np
 from kubesched.columns import Booleans, Cluster, Integers, NodeView, PodInfo
 from kubesched.engine.asked import Asked
 from kubesched.engine.family import Family
-from kubesched.engine.grades import Grades
+from kubesched.engine.graded_totals import ByDomain, ByValue, Facet, GradedTotals
 from kubesched.engine.lineup import Lineup, ask_score
 from kubesched.engine.score_column import ScoreColumn, normalized
 from kubesched.engine.selection import INFEASIBLE, RowTotals
@@ -31,20 +31,33 @@ class Scores:
 
 _MOST_RANKINGS_AWAITED: Final = 64
 
-Ranked = RowTotals | tuple[RowArray, Integers]
+Ranked = RowTotals | GradedTotals | tuple[RowArray, Integers]
 """The totals of all rows, or some rows and theirs."""
 
 
-def _is_graded(column: ScoreColumn | None) -> bool:
-    return column is not None and column.plugin.normalizes_by_value
+def _facets(
+    others: list[tuple[ScorePlugin, int, ScoreColumn | None]], state: CycleState, pod: PodInfo
+) -> list[Facet] | None:
+    """What these plugins tell rows apart by; None if that cannot be said of all."""
+    facets: list[Facet] = []
+    for plugin, weight, column in others:
+        if not plugin.normalizes_by_value:
+            return None
+        if column is not None:
+            facets.append(ByValue(column))
+        elif (by_domain := plugin.score_by_domain(state, pod.template)) is not None:
+            facets.append(ByDomain(by_domain[0], plugin, weight, by_domain[1]))
+        else:
+            return None
+    return facets
 
 
 class Totals:
     """What the family's scores and those by sums make together.
 
     The first time nothing is kept: many a template is seen once only. The totals of all rows are kept where they
-    depend on no other row, or only through `Grades`; and only once the feasible rows were found the same again: for
-    many they never are. Where the grades of many rows became others, it takes longer before totals are kept again.
+    depend on no other row, or only through `GradedTotals`; and only once the feasible rows were found the same again:
+    for many they never are. Where rows were of too many kinds, it takes longer before totals are kept again.
     """
 
     def __init__(self, family: Family, by_sums: SumScores, lineup: Lineup, cluster: Cluster, asked: Asked) -> None:
@@ -55,12 +68,10 @@ class Totals:
         self._cluster = cluster
         self._asked = asked
         self._points: Integers | None = None  # of the scores by sums
-        self._totals: RowTotals | None = None
+        self._totals: RowTotals | GradedTotals | None = None
         self._was_seen = False  # since the scores by sums were dropped
         self._rankings = 0  # since the feasible rows were made
         self._rankings_awaited = 1
-        self._grades: list[Grades] = []  # of the totals
-        self._unsettled: dict[int, bool] = {}  # rows whose totals wait for their grades; whether they are feasible
         self._family_version = -1
 
     def drop(self) -> None:
@@ -72,7 +83,6 @@ class Totals:
     def forget(self) -> None:
         """Which rows are feasible has changed beyond the rows that `set` names."""
         self._totals = None
-        self._grades = []
         self._rankings = 0
 
     def follow_family(self) -> None:
@@ -86,16 +96,11 @@ class Totals:
         if self._points is not None:
             self._points[row] = points
             if self._totals is not None:
-                if self._grades:
-                    self._unsettled[row] = fits
-                    for grades in self._grades:
-                        grades.follow(row, fits=fits)
-                else:
-                    self._totals.set(row, points + self._family.points_at(row) if fits else INFEASIBLE)
+                self._totals.set(row, points + self._family.points_at(row) if fits else INFEASIBLE)
 
-    def kept(self, state: CycleState, pod: PodInfo) -> RowTotals | None:
-        """The totals of all rows, if no more is needed than another look at grades."""
-        return self._settled(state, pod) if self._family.are_settled else None
+    def kept(self, state: CycleState, pod: PodInfo) -> RowTotals | GradedTotals | None:
+        """The totals of all rows, if no plugin needs to be asked anything but to normalise."""
+        return self._graded(state, pod) if self._family.are_settled else None
 
     def ranked(
         self, state: CycleState, lasting: CycleState, pod: PodInfo, fits: Booleans, rows: RowArray, *, is_whole: bool
@@ -106,10 +111,9 @@ class Totals:
         rest = self._family.points(state, pod, self._pods_family.fits)
         self.follow_family()
         others = self._family.not_local(state)
-        if is_whole and all(_is_graded(column) for _, _, column in others):
-            totals = self._settled(state, pod)
-            if totals is None and self._rankings >= self._rankings_awaited:
-                totals = self._made(state, pod, fits, rest)
+        facets = _facets(others, state, pod) if is_whole else None
+        if facets is not None and self._has_totals_by(facets, state, pod, fits, rest):
+            totals = self._graded(state, pod)
             if totals is not None:
                 return totals
         self._rankings += 1
@@ -137,44 +141,27 @@ class Totals:
                 totals += weight * by_plugin[plugin.name]
         return Scores(rows, by_plugin, totals)
 
-    def _made(self, state: CycleState, pod: PodInfo, fits: Booleans, rest: Integers | int) -> RowTotals | None:
-        """Begin to keep the totals of all rows; None if that is not worth it."""
-        grades = [Grades(column, fits) for _, _, column in self._family.not_local(state) if column is not None]
-        if not all(graded.are_worth_keeping for graded in grades):
-            self._give_up()
+    def _has_totals_by(
+        self, facets: list[Facet], state: CycleState, pod: PodInfo, fits: Booleans, rest: Integers | int
+    ) -> bool:
+        """Whether totals with these facets are kept; begins to keep them once it is time."""
+        totals = self._totals
+        if totals is not None and (totals.serves(facets) if isinstance(totals, GradedTotals) else not facets):
+            return True
+        if self._rankings < self._rankings_awaited:
+            return False
+        local = np.where(fits, self._made_points(state, pod, fits) + rest, INFEASIBLE)
+        self._totals = GradedTotals(facets, local) if facets else RowTotals(local)
+        return True
+
+    def _graded(self, state: CycleState, pod: PodInfo) -> RowTotals | GradedTotals | None:
+        """The kept totals, with the points of today; None if there are none, or if it was not worth it."""
+        totals = self._totals
+        if isinstance(totals, GradedTotals) and not totals.grade(state, pod):
+            self.forget()
+            self._rankings_awaited = min(2 * self._rankings_awaited, _MOST_RANKINGS_AWAITED)
             return None
-        totals = np.where(fits, self._made_points(state, pod, fits) + rest, INFEASIBLE)
-        for graded in grades:
-            graded.settle(state, pod)
-            totals[fits] += graded.points(fits)
-        self._totals, self._grades, self._unsettled = RowTotals(totals), grades, {}
-        return self._totals
-
-    def _settled(self, state: CycleState, pod: PodInfo) -> RowTotals | None:
-        """The kept totals, with the grades of today; None if they must be made anew."""
-        totals, unsettled = self._totals, self._unsettled
-        if totals is None or not unsettled:
-            return totals
-        for grades in self._grades:
-            changed = grades.settle(state, pod)
-            if changed is None:
-                self._give_up()
-                return None
-            unsettled.update(dict.fromkeys(changed, True))
-        for row, fits in unsettled.items():
-            totals.set(row, self._total_at(row) if fits else INFEASIBLE)
-        unsettled.clear()
         return totals
-
-    def _give_up(self) -> None:
-        self.forget()
-        self._rankings_awaited = min(2 * self._rankings_awaited, _MOST_RANKINGS_AWAITED)
-
-    def _total_at(self, row: int) -> int:
-        """Of a feasible row, where totals are kept and grades settled."""
-        assert self._points is not None
-        by_grades = sum([grades.points_at(row) for grades in self._grades])
-        return self._points.item(row) + self._family.points_at(row) + by_grades
 
     def _complete(self, state: CycleState, lasting: CycleState, pod: PodInfo, nodes: NodeView) -> None:
         timed_point(state.stopwatch, "PreScore", self._pre_score, state, lasting, pod, nodes)

@@ -21,7 +21,7 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from kubesched.columns import Integers, NodeView, PodInfo, PodTemplate, Positions
+from kubesched.columns import Integers, LabelColumn, NodeView, PodInfo, PodTemplate, Positions
 from kubesched.framework.cycle_state import CycleState
 from kubesched.framework.diagnosis import Diagnosis
 from kubesched.framework.events import EventHint
@@ -215,8 +215,8 @@ class ScorePlugin(Plugin):
     """The reach of PreScore and Score, where it differs from that of the filter."""
 
     normalizes_by_value: ClassVar[bool] = False
-    """What a raw score is normalised to follows from it and from which other raw scores there are: not from where they
-    are, nor how often, nor from the cycle. As long as these stay the same, normalised scores are kept."""
+    """What a raw score is normalised to follows from it and from which other raw scores there are, not from where they
+    are, nor how often. Then totals are kept in which normalised scores count."""
 
     def score_reach_of(self, pod: PodTemplate) -> Reach:
         return self.score_reach or self.reach_of(pod)
@@ -229,6 +229,14 @@ class ScorePlugin(Plugin):
             if exists[position]:
                 scores[position] = self.score(state, state.pod.pod, node_info_at(nodes, position))
         return scores
+
+    def score_by_domain(self, state: CycleState, pod: PodTemplate) -> tuple[LabelColumn, Integers] | None:
+        """A label, and raw scores by the ids of its values (the last is for nodes without it), if nothing else matters.
+
+        It is asked after PreScore, of a plugin with the score reach CYCLE that normalises by value: it then need not
+        be asked about each node. None: it must.
+        """
+        return None
 
     def score(self, state: CycleState, pod: Pod, node: NodeInfo) -> int:
         """The per-node form."""
