@@ -420,6 +420,7 @@ def pod_of(template: str, name: str, **more: Any) -> Pod:
 FAMILIES = (
     ("web", "near", "alone", "liking", "shunning", "db", "hermit"),
     ("web", "alone", "clinging", "fleeing"),
+    ("web", "liking", "shunning", "soft-spread"),
     ("web", "hard-spread", "host-spread", "soft-spread", "served", "db"),
     ("small", "gpu", "gpus"),
     ("plain", "small", "large", "gpu", "gpus", "port", "selecting", "preferring", "tolerant", "image"),

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kubesched.config.plugin_args import InterPodAffinityArgs
-from kubesched.framework import Code, EventHint, Hint
+from kubesched.framework import Code, CycleState, EventHint, Hint, Reach
 from kubesched.objects import Namespace, Node, Pod
 from kubesched.objects.codec import convert
 from kubesched.plugins.inter_pod_affinity import InterPodAffinity
@@ -213,6 +213,23 @@ def test_rows_that_a_placed_pod_concerns(
     rows = plugin.score_changes(template, before)
     assert rows is not None
     assert [table.names[row] for row in rows] == valued
+
+
+@pytest.mark.parametrize(
+    ("incoming", "by_domain"),
+    [
+        pytest.param(pod(rather_near=(weighted(3),)), {"a": 3, "b": 0, "": 0}, id="one topology with few domains"),
+        pytest.param(pod(rather_near=(weighted(3), weighted(1, key="host"))), None, id="two topologies"),
+        pytest.param(pod(near=(term(),)), None, id="no preferences"),
+    ],
+)
+def test_scores_by_domain(incoming: Pod, by_domain: dict[str, int] | None) -> None:
+    """Where all that matters is which domain a node is in, scores are told by domain, in every cycle."""
+    handle = FakeHandle().load(*ZONES, pod("w", "a1", labels=WEB_LABELS))
+    plugin, info = InterPodAffinity(None, handle), handle.cluster.templates.info(incoming)
+    told = plugin.score_by_domain(CycleState(info), info.template)
+    assert (None if told is None else dict(zip([*told[0].values, ""], told[1].tolist(), strict=True))) == by_domain
+    assert plugin.score_reach_of(info.template) is (Reach.NODE if by_domain is None else Reach.CYCLE)
 
 
 def test_nobody_can_tell_after_nodes_were_relabelled() -> None:

@@ -26,6 +26,7 @@ from kubesched.plugins.per_template import PerSituation
 
 NAME: Final = "InterPodAffinity"
 _FEW_NODES: Final = 32
+_FEW_DOMAINS: Final = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +85,12 @@ class Plan:
     @property
     def _everything(self) -> tuple[CountIn, ...]:
         return (*self.affinity, *self.anti_affinity, *self.existing_anti_affinity, *self.preferences)
+
+    @property
+    def preferred_topology(self) -> LabelColumn | None:
+        """The one that all preferences speak of, if it has few domains."""
+        columns = {item.column for item in self.preferences}
+        return next((column for column in columns if len(columns) == 1 and len(column.values) <= _FEW_DOMAINS), None)
 
     def basis(self) -> Hashable:
         """Changes with any number that the answers depend on."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kubesched.columns import Integers, NodeView
+from kubesched.columns import Integers, LabelColumn, NodeView
 from kubesched.columns.types import Floats
 from kubesched.framework import MAX_SCORE
 from kubesched.plugins.inter_pod_affinity.plan import Plan, weights_near
@@ -14,6 +14,17 @@ def raw_scores(plan: Plan, nodes: NodeView) -> Integers:
     """Per node: the weights of all preferences that pods in its domains give rise to."""
     by_topology = weights_near(plan.preferences, nodes)
     return sum(by_topology[1:], start=by_topology[0]) if by_topology else np.zeros(len(nodes), dtype=np.int64)
+
+
+def scores_by_domain(plan: Plan) -> tuple[LabelColumn, Integers] | None:
+    """The same by domain, where there is one topology with few of them."""
+    column = plan.preferred_topology
+    if column is None:
+        return None
+    worth: Integers = np.zeros(len(column.values) + 1, dtype=np.int64)
+    for item in plan.preferences:
+        worth += item.weight * item.count.per_domain(column)
+    return column, worth
 
 
 def normalized(scores: Integers) -> Integers:
