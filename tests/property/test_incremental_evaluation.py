@@ -28,7 +28,7 @@ from kubesched.config.plugin_args import (
     ResourceSpec,
     ScoringStrategy,
 )
-from kubesched.engine import Evaluator, Lineup, evaluations
+from kubesched.engine import Evaluator, Lineup, evaluations, graded_totals
 from kubesched.engine.pre_filtering import run_pre_filters
 from kubesched.framework import (
     Code,
@@ -130,6 +130,8 @@ TEMPLATES: dict[str, dict[str, Any]] = {
     "alone": {**WEB, "affinity": terms("podAntiAffinity", "required", app="web", key=HOSTNAME_LABEL)},
     "liking": {"affinity": terms("podAffinity", "preferred", app="web", key=ZONE_LABEL, **TEAM_Y)},
     "shunning": {"labels": {"app": "db"}, "affinity": terms("podAntiAffinity", "preferred", app="web", key=ZONE_LABEL)},
+    "clinging": {**WEB, "affinity": terms("podAffinity", "preferred", app="web", key=HOSTNAME_LABEL), "cpu": "100m"},
+    "fleeing": {**WEB, "affinity": terms("podAntiAffinity", "preferred", app="web", key=HOSTNAME_LABEL)},
     "db": {"labels": {"app": "db"}, "namespace": "other", "cpu": "100m"},
     "hermit": {
         "namespace": "other",
@@ -211,6 +213,13 @@ class Relative(PreScorePlugin, ScorePlugin):
         return 100 * scores // max(1, int(scores.max()))
 
 
+class Graded(Relative):
+    """Its normalised scores are kept, too."""
+
+    name = "Graded"
+    normalizes_by_value = True
+
+
 class LongNames(ScorePlugin):
     """Per node, never kept."""
 
@@ -267,6 +276,18 @@ def kept_only(handle: FakeHandle) -> Lineup:
     fit = in_tree(handle)
     resources = [item for item in fit.scores if not item[0].normalizes()]
     return Lineup(pre_filters=fit.pre_filters, filters=fit.filters, pre_scores=[], scores=[*resources, (FewPods(), 1)])
+
+
+def graded(handle: FakeHandle) -> Lineup:
+    """Totals are kept with normalised scores in them."""
+    fit, plugin = in_tree(handle), Graded()
+    rest = [item for item in fit.scores if item[0].name != "PodTopologySpread"]
+    return Lineup(
+        pre_filters=fit.pre_filters,
+        filters=fit.filters,
+        pre_scores=[plugin, *(p for p in fit.pre_scores if p.name != "PodTopologySpread")],
+        scores=[(plugin, 3), *rest],
+    )
 
 
 def nothing_kept(handle: FakeHandle) -> Lineup:
@@ -398,6 +419,8 @@ def pod_of(template: str, name: str, **more: Any) -> Pod:
 
 FAMILIES = (
     ("web", "near", "alone", "liking", "shunning", "db", "hermit"),
+    ("web", "alone", "clinging", "fleeing"),
+    ("web", "liking", "shunning", "soft-spread"),
     ("web", "hard-spread", "host-spread", "soft-spread", "served", "db"),
     ("small", "gpu", "gpus"),
     ("plain", "small", "large", "gpu", "gpus", "port", "selecting", "preferring", "tolerant", "image"),
@@ -462,6 +485,7 @@ class IncrementalEvaluation(RuleBasedStateMachine):
             patch.object(evaluations, "_FEWEST_KEPT", 2),
             patch.object(pod_counts, "_BYTES_FOR_COUNTS", 0),
             patch.object(pod_counts, "_FEWEST_KEPT", 3),
+            patch.object(graded_totals, "_MOST_LEVELS", 4),
         ]
         for limit in self.limits:
             limit.start()
@@ -673,6 +697,10 @@ class KeptOnly(IncrementalEvaluation):
     lineup = staticmethod(kept_only)
 
 
+class KeptGrades(IncrementalEvaluation):
+    lineup = staticmethod(graded)
+
+
 class NothingKept(IncrementalEvaluation):
     lineup = staticmethod(nothing_kept)
 
@@ -690,5 +718,6 @@ def bounded(machine: type[RuleBasedStateMachine], examples: int) -> Any:
 TestInTree = bounded(IncrementalEvaluation, 30)
 TestOutOfTree = bounded(OutOfTree, 8)
 TestKeptOnly = bounded(KeptOnly, 10)
+TestKeptGrades = bounded(KeptGrades, 15)
 TestNothingKept = bounded(NothingKept, 5)
 TestNoFilters = bounded(NoFilters, 5)

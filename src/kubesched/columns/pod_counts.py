@@ -6,7 +6,7 @@ conflicts are all such counts: a plugin says what it counts, and gets arrays.
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
 from itertools import count as counting
 from weakref import ref
@@ -25,6 +25,7 @@ _BYTES_PER_COUNT = 4 << 10
 _BYTES_PER_ROW = 16
 """A number, and another one in the sums per host."""
 _FEWEST_KEPT = 64
+_CHANGES_REMEMBERED = 64
 
 
 class PodCount:
@@ -33,7 +34,17 @@ class PodCount:
     `version` changes whenever a number changes, and no two counts ever have the same: equal versions, equal numbers.
     """
 
-    __slots__ = ("__weakref__", "_domains", "_versions", "counts_terminating", "rows", "total", "version", "weigh")
+    __slots__ = (
+        "__weakref__",
+        "_changes",
+        "_domains",
+        "_versions",
+        "counts_terminating",
+        "rows",
+        "total",
+        "version",
+        "weigh",
+    )
 
     def __init__(self, weigh: Weigh, rows: Counts, versions: Iterator[int], *, counts_terminating: bool) -> None:
         self.weigh = weigh
@@ -43,6 +54,7 @@ class PodCount:
         self.version = next(versions)
         self.counts_terminating = counts_terminating
         self._domains: dict[LabelColumn, tuple[int, Counts]] = {}
+        self._changes: deque[tuple[int, int, int]] = deque(maxlen=_CHANGES_REMEMBERED)  # version before, row, weight
 
     def per_domain(self, column: LabelColumn, where: Booleans | None = None) -> Counts:
         """Sum per domain (value id of `column`), over all nodes that carry the key or only those in `where`.
@@ -57,7 +69,19 @@ class PodCount:
             kept = self._domains[column] = (column.version, _sum_per_domain(column, self.rows, None))
         return kept[1]
 
+    def changes_since(self, version: int) -> dict[int, int] | None:
+        """By row: how much was added since the count had this version. None: too long ago, or it never had it."""
+        changes: dict[int, int] = {}
+        if version == self.version:
+            return changes
+        for before, row, weight in reversed(self._changes):
+            changes[row] = changes.get(row, 0) + weight
+            if before == version:
+                return changes
+        return None
+
     def change(self, row: int, weight: int) -> None:
+        self._changes.append((self.version, row, weight))
         self.rows[row] += weight
         self.total += weight
         self.version = next(self._versions)

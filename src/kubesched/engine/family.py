@@ -14,12 +14,10 @@ from kubesched.engine.filter_columns import FilterColumns
 from kubesched.engine.lineup import Lineup
 from kubesched.engine.pre_filtering import PreFilterAnswers
 from kubesched.engine.standing import Standing, Tie
-from kubesched.engine.tracker import ChangeTracker, as_rows
+from kubesched.engine.tracker import MOST_ROWS_ONE_BY_ONE, ChangeTracker, as_rows
 from kubesched.framework import CycleState, FilterPlugin, PreFilterPlugin, PreScorePlugin, Reach, ScorePlugin
 
 _KEPT: Final = (Reach.NODE, Reach.ROW)
-_MOST_ROWS_ONE_BY_ONE: Final = 32
-"""Beyond this, it is faster to add up the answers of all rows anew."""
 
 
 class BySums(NamedTuple):
@@ -42,6 +40,7 @@ class Family:
         self._lineup = lineup
         self._cluster = cluster
         self._bases = standing.bases
+        self._doubted: dict[str, Hashable] = {}  # plugins whose basis has changed since `refresh`, with the old ones
         self._tracker = ChangeTracker(cluster.nodes)
         self.lasting = CycleState(pod)
         """What plugins write in PreFilter and PreScore, where that outlives the cycle."""
@@ -70,8 +69,8 @@ class Family:
         self._bases = bases
         if stale:
             self.pre_filters.doubt(stale)
-            self.filters.doubt(stale)
             self.scores.doubt(stale)
+            self._doubted = stale | self._doubted  # the oldest basis is the one that the columns have
 
     def drop(self) -> None:
         """Forget every answer: all plugins are asked about all rows again."""
@@ -91,8 +90,12 @@ class Family:
             if changes.nodes:
                 self._ask(state, pod, changes.nodes, _KEPT)
                 rows += changes.nodes
+        if self._doubted:
+            rows += self.filters.catch_up(state, pod, self._doubted)
+            rows += self.scores.catch_up(state, pod, self._doubted)
+            self._doubted = {}
         changed = self.filters.complete(state, pod)
-        if changed is None or len(changed) > _MOST_ROWS_ONE_BY_ONE:
+        if changed is None or len(changed) > MOST_ROWS_ONE_BY_ONE:
             self.fits = self._cluster.nodes.exists.copy()
             self.filters.narrow(self.fits)
             self.version += 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Hashable, Mapping
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from kubesched.engine.lineup import Lineup, ask_score
 from kubesched.engine.pre_scoring import PreScoreAnswers
 from kubesched.engine.score_column import ScoreColumn
 from kubesched.engine.standing import Tie
+from kubesched.engine.tracker import MOST_ROWS_ONE_BY_ONE
 from kubesched.framework import CycleState, Reach, ScorePlugin
 
 
@@ -49,7 +50,7 @@ class FamilyScores:
         self._constants: list[ScoreColumn] = []
         self._offset = 0
         self.version = 0
-        """Another one whenever the points of any row may have changed beyond the rows that `rows_changed` names."""
+        """Another one whenever any row's points or raw scores may have changed beyond what `rows_changed` names."""
 
     @property
     def are_settled(self) -> bool:
@@ -60,9 +61,6 @@ class FamilyScores:
         """The basis of these plugins has changed."""
         self.pre_scores.doubt(names)
         self._is_complete = False
-        for name in names:
-            if (column := self.by_plugin.get(name)) is not None:
-                column.is_stale = True
 
     def drop(self) -> None:
         """Everything may have changed."""
@@ -75,6 +73,25 @@ class FamilyScores:
         for column in self.by_plugin.values():
             if column.reach in reaches and not column.is_stale:
                 column.merge(nodes, self._ask(column.plugin, state, pod, nodes))
+
+    def catch_up(self, state: CycleState, pod: PodInfo, doubted: Mapping[str, Hashable]) -> list[int]:
+        """The basis of these plugins has changed since they had the given ones: ask about the rows that they name.
+
+        Returns these rows. A column whose plugin cannot tell is stale until `complete`.
+        """
+        asked: list[int] = []
+        for name, since in doubted.items():
+            column = self.by_plugin.get(name)
+            if column is None or column.is_stale:
+                continue
+            rows = column.plugin.score_changes(pod.template, since)
+            if rows is None or len(rows) > MOST_ROWS_ONE_BY_ONE:
+                column.is_stale = True
+            elif len(rows):
+                nodes = self._cluster.view(rows)
+                column.merge(nodes, self._ask(column.plugin, state, pod, nodes))
+                asked += rows.tolist()
+        return asked
 
     def rows_changed(self, rows: list[int], fits: Booleans) -> None:
         """The columns are up to date at these rows: take that over into the points."""
@@ -133,8 +150,13 @@ class FamilyScores:
     def _renew(self, column: ScoreColumn, state: CycleState, pod: PodInfo) -> None:
         """Bring a stale column up to date."""
         constant, was_local = column.constant, column.is_local
-        has_changed = column.renew(self._ask(column.plugin, state, pod, self._cluster.view()))
-        if self._points is None or not has_changed or not (was_local or column.is_local):
+        has_changed = column.fill(self._ask(column.plugin, state, pod, self._cluster.view()))
+        if not has_changed:
+            return
+        if not (was_local or column.is_local):
+            self.version += 1
+            return
+        if self._points is None:
             return
         is_another_constant = constant is not None and column.constant is not None
         if not is_another_constant or self._offset != self._constant_points(state, pod):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from kubesched.columns import Booleans, Cluster, NodeView, PodInfo
 from kubesched.engine.asked import Asked
 from kubesched.engine.filter_column import FilterColumn
 from kubesched.engine.lineup import ask_filter
+from kubesched.engine.tracker import MOST_ROWS_ONE_BY_ONE
 from kubesched.framework import CycleState, FilterPlugin, Reach, Verdict
 
 
@@ -32,13 +33,6 @@ class FilterColumns:
         self.look_at_pods = False
         """Whether a column depends on the pods of its row, beyond their sums."""
 
-    def doubt(self, names: Collection[str]) -> None:
-        """The basis of these plugins has changed."""
-        for name in names:
-            if (column := self.by_plugin.get(name)) is not None:
-                column.is_stale = True
-                self._stale.append(column)
-
     def drop(self) -> None:
         """Everything may have changed."""
         self.by_plugin.clear()
@@ -50,10 +44,26 @@ class FilterColumns:
         """Ask about some rows again, where answers are kept that are not known to be stale."""
         for column in list(self.by_plugin.values()):
             if column.reach in reaches and not column.is_stale:
-                self._asked.rows += len(nodes)
-                if not column.merge(nodes.rows, ask_filter(column.plugin, state, pod, nodes)):
-                    self._forget(column.plugin.name)  # too many different reasons: `complete` asks about all rows
-                    self._completed = None
+                self._ask(column, state, pod, nodes)
+
+    def catch_up(self, state: CycleState, pod: PodInfo, doubted: Mapping[str, Hashable]) -> list[int]:
+        """The basis of these plugins has changed since they had the given ones: ask about the rows that they name.
+
+        Returns these rows. A column whose plugin cannot tell is stale until `complete`.
+        """
+        asked: list[int] = []
+        for name, since in doubted.items():
+            column = self.by_plugin.get(name)
+            if column is None or column.is_stale or name in state.skipped_filters:
+                continue
+            rows = column.plugin.filter_changes(pod.template, since)
+            if rows is None or len(rows) > MOST_ROWS_ONE_BY_ONE:
+                column.is_stale = True
+                self._stale.append(column)
+            elif len(rows):
+                self._ask(column, state, pod, self._cluster.view(rows))
+                asked += rows.tolist()
+        return asked
 
     def complete(self, state: CycleState, pod: PodInfo) -> list[int] | None:
         """Get the answers that are not there yet, or stale: the rows that are judged otherwise now, None if any may be.
@@ -113,6 +123,12 @@ class FilterColumns:
         self._asked.rows += len(nodes)
         verdict = ask_filter(column.plugin, state, pod, nodes)
         return verdict if alike is None else verdict.at(alike.kind)
+
+    def _ask(self, column: FilterColumn, state: CycleState, pod: PodInfo, nodes: NodeView) -> None:
+        self._asked.rows += len(nodes)
+        if not column.merge(nodes.rows, ask_filter(column.plugin, state, pod, nodes)):
+            self._forget(column.plugin.name)  # too many different reasons: `complete` asks about all rows
+            self._completed = None
 
     def _take_over(self, column: FilterColumn, verdict: Verdict) -> None:
         """Put the answers for all rows into a column."""

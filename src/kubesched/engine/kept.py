@@ -211,7 +211,7 @@ class Kept:
 
     def ranked(self, state: CycleState, pod: PodInfo, rows: RowArray | None) -> Ranked:
         """The totals of some feasible rows, or (None) of all of them; only after `refresh`."""
-        if rows is None and (totals := self._totals.kept()) is not None:
+        if rows is None and (totals := self._totals.kept(state, pod)) is not None:
             return totals
         is_whole = rows is None
         return self._totals.ranked(

@@ -48,9 +48,9 @@ class Lineup:
     def with_basis(self) -> list[Plugin]:
         return [plugin for plugin in self.plugins.values() if type(plugin).basis is not Plugin.basis]
 
-    def with_other_basis(self, old: Sequence[Hashable], new: Sequence[Hashable]) -> list[str]:
-        """The plugins whose basis differs."""
-        return [p.name for p, before, now in zip(self.with_basis, old, new, strict=True) if before != now]
+    def with_other_basis(self, old: Sequence[Hashable], new: Sequence[Hashable]) -> dict[str, Hashable]:
+        """The plugins whose basis differs, each with its old one."""
+        return {p.name: before for p, before, now in zip(self.with_basis, old, new, strict=True) if before != now}
 
     def reaches_of(self, plugin: Plugin, template: PodTemplate) -> tuple[Reach, Reach]:
         """The reach of PreFilter and Filter, and that of PreScore and Score."""

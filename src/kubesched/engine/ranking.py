@@ -7,7 +7,7 @@ from random import Random
 import numpy as np
 
 from kubesched.columns import Cluster, Integers
-from kubesched.engine.selection import RowTotals, best_of
+from kubesched.engine.selection import best_of
 from kubesched.engine.totals import Ranked
 from kubesched.engine.tracker import RowArray
 
@@ -22,11 +22,11 @@ class Ranking:
 
     def best(self) -> str:
         """The name of one of the best nodes, each with the same probability."""
-        if isinstance(self._ranked, RowTotals):
-            row = self._ranked.best(self._random)
-        else:
+        if isinstance(self._ranked, tuple):
             rows, totals = self._ranked
             row = int(rows[best_of(totals, self._random)])
+        else:
+            row = self._ranked.best(self._random)
         return self._cluster.nodes.names[row]
 
     def by_name(self) -> dict[str, int]:
@@ -37,7 +37,8 @@ class Ranking:
 
     def totals(self) -> tuple[RowArray, Integers]:
         """The feasible rows and their totals."""
-        if isinstance(self._ranked, RowTotals):
-            rows = np.flatnonzero(self._ranked.by_row >= 0)
-            return rows, self._ranked.by_row[rows]
-        return self._ranked
+        if isinstance(self._ranked, tuple):
+            return self._ranked
+        by_row = self._ranked.by_row
+        rows = np.flatnonzero(by_row >= 0)
+        return rows, by_row[rows]

@@ -34,22 +34,20 @@ class ScoreColumn:
         """Whether a row's final score depends on that row alone: it is not normalised, or normalised to a constant."""
         return not self.normalizes or self.constant is not None
 
-    def fill(self, scores: Integers) -> None:
-        """The scores of all rows."""
+    def fill(self, scores: Integers) -> bool:
+        """The scores of all rows; whether they are others than before."""
+        self.is_stale = False
         first = int(scores[0]) if len(scores) else 0
-        self._constant_points = None
-        if np.count_nonzero(scores != first):
+        if not np.count_nonzero(scores != first):
+            if first == self.constant:
+                return False
+            self.constant, self.raw = first, uniform(first, len(self.raw))
+        elif self.constant is None and not np.count_nonzero(self.raw[: len(scores)] != scores):
+            return False
+        else:
             self.constant, self.raw = None, writable(self.raw)
             self.raw[: len(scores)] = scores
-        else:
-            self.constant, self.raw = first, uniform(first, len(self.raw))
-
-    def renew(self, scores: Integers) -> bool:
-        """Fresh scores of all rows; whether they are others than before."""
-        self.is_stale = False
-        if not np.count_nonzero(self.raw[: len(scores)] != scores):
-            return False
-        self.fill(scores)
+        self._constant_points = None
         return True
 
     def merge(self, nodes: NodeView, scores: Integers) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Mapping
 from random import Random
 from typing import Final, NamedTuple
 
@@ -54,10 +55,16 @@ class RowTotals:
 
     def best(self, random: Random) -> int:
         """A row with the highest total, each with the same probability; -1 if every row is infeasible."""
-        highest = self._highest
-        if highest == INFEASIBLE:
-            return -1
-        rows, fallen = self._listed.get(highest) or self._list(highest)
+        return -1 if self._highest == INFEASIBLE else self.draw(self._highest, random)
+
+    @property
+    def levels(self) -> Mapping[int, int]:
+        """The totals that there are, each with its number of rows."""
+        return self._counts
+
+    def draw(self, total: int, random: Random) -> int:
+        """A row with this total, each with the same probability."""
+        rows, fallen = self._listed.get(total) or self._list(total)
         while True:
             position = random.randrange(len(rows))
             row = rows[position]

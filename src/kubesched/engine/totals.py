@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
 from kubesched.columns import Booleans, Cluster, Integers, NodeView, PodInfo
 from kubesched.engine.asked import Asked
 from kubesched.engine.family import Family
+from kubesched.engine.graded_totals import ByDomain, ByValue, Facet, GradedTotals
 from kubesched.engine.lineup import Lineup, ask_score
 from kubesched.engine.score_column import ScoreColumn, normalized
 from kubesched.engine.selection import INFEASIBLE, RowTotals
@@ -27,15 +29,35 @@ class Scores:
     totals: Integers
 
 
-Ranked = RowTotals | tuple[RowArray, Integers]
+_MOST_RANKINGS_AWAITED: Final = 64
+
+Ranked = RowTotals | GradedTotals | tuple[RowArray, Integers]
 """The totals of all rows, or some rows and theirs."""
+
+
+def _facets(
+    others: list[tuple[ScorePlugin, int, ScoreColumn | None]], state: CycleState, pod: PodInfo
+) -> list[Facet] | None:
+    """What these plugins tell rows apart by; None if that cannot be said of all."""
+    facets: list[Facet] = []
+    for plugin, weight, column in others:
+        if not plugin.normalizes_by_value:
+            return None
+        if column is not None:
+            facets.append(ByValue(column))
+        elif (by_domain := plugin.score_by_domain(state, pod.template)) is not None:
+            facets.append(ByDomain(by_domain[0], plugin, weight, by_domain[1]))
+        else:
+            return None
+    return facets
 
 
 class Totals:
     """What the family's scores and those by sums make together.
 
     The first time nothing is kept: many a template is seen once only. The totals of all rows are kept where they
-    depend on no other row, and only once the feasible rows were found the same again: for many they never are.
+    depend on no other row, or only through `GradedTotals`; and only once the feasible rows were found the same again:
+    for many they never are. Where rows were of too many kinds, it takes longer before totals are kept again.
     """
 
     def __init__(self, family: Family, by_sums: SumScores, lineup: Lineup, cluster: Cluster, asked: Asked) -> None:
@@ -46,9 +68,10 @@ class Totals:
         self._cluster = cluster
         self._asked = asked
         self._points: Integers | None = None  # of the scores by sums
-        self._totals: RowTotals | None = None
+        self._totals: RowTotals | GradedTotals | None = None
         self._was_seen = False  # since the scores by sums were dropped
-        self._was_ranked = False  # since the feasible rows were made
+        self._rankings = 0  # since the feasible rows were made
+        self._rankings_awaited = 1
         self._family_version = -1
 
     def drop(self) -> None:
@@ -60,7 +83,7 @@ class Totals:
     def forget(self) -> None:
         """Which rows are feasible has changed beyond the rows that `set` names."""
         self._totals = None
-        self._was_ranked = False
+        self._rankings = 0
 
     def follow_family(self) -> None:
         """Forget the totals if the family's points are others. Before `set`."""
@@ -75,9 +98,9 @@ class Totals:
             if self._totals is not None:
                 self._totals.set(row, points + self._family.points_at(row) if fits else INFEASIBLE)
 
-    def kept(self) -> RowTotals | None:
-        """The totals of all rows, if nobody needs to be asked."""
-        return self._totals if self._family.are_settled else None
+    def kept(self, state: CycleState, pod: PodInfo) -> RowTotals | GradedTotals | None:
+        """The totals of all rows, if no plugin needs to be asked anything but to normalise."""
+        return self._graded(state, pod) if self._family.are_settled else None
 
     def ranked(
         self, state: CycleState, lasting: CycleState, pod: PodInfo, fits: Booleans, rows: RowArray, *, is_whole: bool
@@ -88,19 +111,21 @@ class Totals:
         rest = self._family.points(state, pod, self._pods_family.fits)
         self.follow_family()
         others = self._family.not_local(state)
-        if is_whole and not others and self._was_ranked:
-            if self._totals is None:
-                self._totals = RowTotals(np.where(fits, self._made_points(state, pod, fits) + rest, INFEASIBLE))
-            return self._totals
+        facets = _facets(others, state, pod) if is_whole else None
+        if facets is not None and self._has_totals_by(facets, state, pod, fits, rest):
+            totals = self._graded(state, pod)
+            if totals is not None:
+                return totals
+        self._rankings += 1
         if self._was_seen:
-            totals = self._made_points(state, pod, fits)[nodes.rows]
+            added = self._made_points(state, pod, fits)[nodes.rows]
         else:
-            totals = self._by_sums.points_of(state, pod, nodes)
-        self._was_ranked = self._was_seen = True
-        totals = totals + (rest if isinstance(rest, int) else rest[nodes.rows])
+            added = self._by_sums.points_of(state, pod, nodes)
+        self._was_seen = True
+        added = added + (rest if isinstance(rest, int) else rest[nodes.rows])
         for plugin, weight, column in others:
-            totals += weight * self._normalized(plugin, column, state, pod, nodes)
-        return rows, totals
+            added += weight * self._normalized(plugin, column, state, pod, nodes)
+        return rows, added
 
     def scores(self, state: CycleState, lasting: CycleState, pod: PodInfo, rows: RowArray) -> Scores:
         """The scores of the given feasible rows, plugin by plugin."""
@@ -115,6 +140,28 @@ class Totals:
                 by_plugin[plugin.name] = self._normalized(plugin, column, state, pod, nodes)
                 totals += weight * by_plugin[plugin.name]
         return Scores(rows, by_plugin, totals)
+
+    def _has_totals_by(
+        self, facets: list[Facet], state: CycleState, pod: PodInfo, fits: Booleans, rest: Integers | int
+    ) -> bool:
+        """Whether totals with these facets are kept; begins to keep them once it is time."""
+        totals = self._totals
+        if totals is not None and (totals.serves(facets) if isinstance(totals, GradedTotals) else not facets):
+            return True
+        if self._rankings < self._rankings_awaited:
+            return False
+        local = np.where(fits, self._made_points(state, pod, fits) + rest, INFEASIBLE)
+        self._totals = GradedTotals(facets, local) if facets else RowTotals(local)
+        return True
+
+    def _graded(self, state: CycleState, pod: PodInfo) -> RowTotals | GradedTotals | None:
+        """The kept totals, with the points of today; None if there are none, or if it was not worth it."""
+        totals = self._totals
+        if isinstance(totals, GradedTotals) and not totals.grade(state, pod):
+            self.forget()
+            self._rankings_awaited = min(2 * self._rankings_awaited, _MOST_RANKINGS_AWAITED)
+            return None
+        return totals
 
     def _complete(self, state: CycleState, lasting: CycleState, pod: PodInfo, nodes: NodeView) -> None:
         timed_point(state.stopwatch, "PreScore", self._pre_score, state, lasting, pod, nodes)

@@ -11,6 +11,9 @@ from kubesched.columns import NodeTable
 
 RowArray = npt.NDArray[np.intp]
 
+MOST_ROWS_ONE_BY_ONE: Final = 32
+"""Beyond this, it is faster to look at all rows anew."""
+
 
 class Changes(NamedTuple):
     """Rows whose node changed, and rows whose node did not but whose pods did; `everything` if it cannot be told."""

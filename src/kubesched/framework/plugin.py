@@ -21,7 +21,7 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from kubesched.columns import Integers, NodeView, PodInfo, PodTemplate
+from kubesched.columns import Integers, LabelColumn, NodeView, PodInfo, PodTemplate, Positions
 from kubesched.framework.cycle_state import CycleState
 from kubesched.framework.diagnosis import Diagnosis
 from kubesched.framework.events import EventHint
@@ -77,8 +77,9 @@ class Plugin:
         """A value that changes whenever anything outside a node's row changes that the answers for `pod` depend on.
 
         Only asked if `reach` is not CYCLE. While it stays equal, kept answers are reused, PreFilter's included; when
-        it differs, the plugin is asked again for all nodes. It is called for every pod: it must be cheap. Where it is
-        FIXED for a template, it is not called again.
+        it differs, the plugin is asked again, for all nodes unless it can tell which (`filter_changes`,
+        `score_changes`). It is called for every pod: it must be cheap. Where it is FIXED for a template, it is not
+        called again.
         """
         return None
 
@@ -170,6 +171,10 @@ class FilterPlugin(Plugin):
         """The per-node form: None or success if the node takes the pod."""
         raise NotImplementedError
 
+    def filter_changes(self, pod: PodTemplate, since: Hashable) -> Positions | None:
+        """Rows of the node table about which the answer may be another than on the basis `since`; None: any row."""
+        return None
+
     def _filter_one(self, state: CycleState, nodes: NodeView, position: int) -> Status | None:
         """Asks about one node; a "what if" is told to the plugin's state first."""
         node = node_info_at(nodes, position)
@@ -211,6 +216,10 @@ class ScorePlugin(Plugin):
     score_reach: ClassVar[Reach | None] = None
     """The reach of PreScore and Score, where it differs from that of the filter."""
 
+    normalizes_by_value: ClassVar[bool] = False
+    """What a raw score is normalised to follows from it and from which other raw scores there are, not from where they
+    are, nor how often. Then totals are kept in which normalised scores count."""
+
     def score_reach_of(self, pod: PodTemplate) -> Reach:
         return self.score_reach or self.reach_of(pod)
 
@@ -223,9 +232,24 @@ class ScorePlugin(Plugin):
                 scores[position] = self.score(state, state.pod.pod, node_info_at(nodes, position))
         return scores
 
+    def score_by_domain(self, state: CycleState, pod: PodTemplate) -> tuple[LabelColumn, Integers] | None:
+        """A label, and raw scores by the ids of its values (the last is for nodes without it), if nothing else matters.
+
+        It is asked after PreScore, of a plugin with the score reach CYCLE that normalises by value: it then need not
+        be asked about each node. None: it must.
+        """
+        return None
+
     def score(self, state: CycleState, pod: Pod, node: NodeInfo) -> int:
         """The per-node form."""
         raise NotImplementedError
+
+    def score_changes(self, pod: PodTemplate, since: Hashable) -> Positions | None:
+        """Rows of the node table whose raw score may be another than on the basis `since`; None: any row.
+
+        Score is asked about them before PreScore: only for plugins whose PreScore writes nothing.
+        """
+        return None
 
     def normalize_scores(self, state: CycleState, pod: PodTemplate, scores: Integers) -> Integers:
         """Bring the raw scores of all feasible nodes to 0..100. Not overridden: they are there already."""

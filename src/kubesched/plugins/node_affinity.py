@@ -80,6 +80,7 @@ class NodeAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
 
     name = NAME
     reach = Reach.NODE
+    normalizes_by_value = True
 
     def __init__(self, args: NodeAffinityArgs, handle: Handle) -> None:
         """ConfigurationError for an added affinity that cannot be understood."""

@@ -39,6 +39,7 @@ class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin):
 
     name = NAME
     reach = Reach.NODE
+    normalizes_by_value = True
 
     def __init__(self, args: None, handle: Handle) -> None:
         self._compares_numbers = handle.gates.enabled("TaintTolerationComparisonOperators")

@@ -153,3 +153,21 @@ def test_a_count_that_came_back_is_not_given_up_with_its_predecessor() -> None:
     cluster.place(cluster.templates.info(pod("p1", "x")), "n1")
     assert (again.total, len(cluster.counts)) == (1, 1)
     assert cluster.view().count("x", is_x) is again
+
+
+def test_changes_since_a_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By row, added up; nothing is said about a version that is too old, or that another count had."""
+    monkeypatch.setattr(module, "_CHANGES_REMEMBERED", 3)
+    cluster = Cluster()
+    for number in range(2):
+        cluster.set_node(node(number))
+    count, other = cluster.view().count("x", is_x), cluster.view().count("other", is_x)
+    versions = [count.version]
+    for uid, name in (("p1", "n0"), ("p2", "n1"), ("p3", "n1")):
+        cluster.place(cluster.templates.info(pod(uid, "x")), name)
+        versions.append(count.version)
+    assert [count.changes_since(version) for version in versions] == [{0: 1, 1: 2}, {1: 2}, {1: 1}, {}]
+    cluster.displace("p1")
+    assert count.changes_since(versions[0]) is None
+    assert count.changes_since(versions[1]) == {1: 2, 0: -1}
+    assert count.changes_since(other.version) is None

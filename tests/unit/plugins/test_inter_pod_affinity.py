@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kubesched.config.plugin_args import InterPodAffinityArgs
-from kubesched.framework import Code, EventHint, Hint
+from kubesched.framework import Code, CycleState, EventHint, Hint, Reach
 from kubesched.objects import Namespace, Node, Pod
 from kubesched.objects.codec import convert
 from kubesched.plugins.inter_pod_affinity import InterPodAffinity
@@ -185,6 +185,62 @@ def test_a_pod_that_no_term_speaks_of_has_nothing_to_depend_on() -> None:
     assert answer.pre_filter is not None
     assert answer.pre_filter.is_skip
     assert answer.scores is None
+
+
+@pytest.mark.parametrize(
+    ("placed", "incoming", "come", "judged", "valued"),
+    [
+        pytest.param([], pod(apart=(term(),)), "a1", ["a1", "a2"], [], id="the first pod of a domain"),
+        pytest.param(["a2"], pod(apart=(term(),)), "a1", [], [], id="the second is kept away already"),
+        pytest.param([], pod(apart=(term(),)), "nowhere", [], [], id="a node without the label has no domain"),
+        pytest.param([], pod(near=(term(),)), "a1", None, [], id="the first pod anywhere, and others must go near it"),
+        pytest.param(["a1"], pod(near=(term(),)), "a2", [], [], id="the second makes no difference"),
+        pytest.param(["a1"], pod(rather_near=(weighted(1, key="host"),)), "a1", [], ["a1"], id="a preference counts"),
+        pytest.param(["a1"], pod(rather_near=(weighted(1),)), "a2", [], ["a1", "a2"], id="in the whole domain"),
+    ],
+)
+def test_rows_that_a_placed_pod_concerns(
+    placed: list[str], incoming: Pod, come: str, judged: list[str] | None, valued: list[str]
+) -> None:
+    """Nodes about which Filter and Score may say something else; None if that may be any."""
+    handle = FakeHandle().load(*ZONES, *(pod(f"w-{name}", name, labels=WEB_LABELS) for name in placed))
+    plugin, table = InterPodAffinity(None, handle), handle.cluster.nodes
+    template = handle.cluster.templates.info(incoming).template
+    before = plugin.basis(template)
+    handle.load(pod("w", come, labels=WEB_LABELS))
+    rows = plugin.filter_changes(template, before)
+    assert (None if rows is None else [table.names[row] for row in rows]) == judged
+    rows = plugin.score_changes(template, before)
+    assert rows is not None
+    assert [table.names[row] for row in rows] == valued
+
+
+@pytest.mark.parametrize(
+    ("incoming", "by_domain"),
+    [
+        pytest.param(pod(rather_near=(weighted(3),)), {"a": 3, "b": 0, "": 0}, id="one topology with few domains"),
+        pytest.param(pod(rather_near=(weighted(3), weighted(1, key="host"))), None, id="two topologies"),
+        pytest.param(pod(near=(term(),)), None, id="no preferences"),
+    ],
+)
+def test_scores_by_domain(incoming: Pod, by_domain: dict[str, int] | None) -> None:
+    """Where all that matters is which domain a node is in, scores are told by domain, in every cycle."""
+    handle = FakeHandle().load(*ZONES, pod("w", "a1", labels=WEB_LABELS))
+    plugin, info = InterPodAffinity(None, handle), handle.cluster.templates.info(incoming)
+    told = plugin.score_by_domain(CycleState(info), info.template)
+    assert (None if told is None else dict(zip([*told[0].values, ""], told[1].tolist(), strict=True))) == by_domain
+    assert plugin.score_reach_of(info.template) is (Reach.NODE if by_domain is None else Reach.CYCLE)
+
+
+def test_nobody_can_tell_after_nodes_were_relabelled() -> None:
+    """Domains are others then."""
+    handle = FakeHandle().load(*ZONES)
+    plugin = InterPodAffinity(None, handle)
+    template = handle.cluster.templates.info(pod(apart=(term(),), rather_near=(weighted(1),))).template
+    before = plugin.basis(template)
+    handle.load(node("nowhere", zone="b"))
+    assert plugin.filter_changes(template, before) is None
+    assert plugin.score_changes(template, before) is None
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,10 @@ from typing import Final
 
 import numpy as np
 
-from kubesched.columns import ABSENT, Booleans, Counts, LabelColumn, NodeView, PodTemplate, TermKind, WhatIf
+from kubesched.columns import ABSENT, Booleans, Counts, NodeView, PodTemplate, TermKind, WhatIf
 from kubesched.columns.pod_counts import Weigh
 from kubesched.framework import Reason, Verdict
-from kubesched.plugins.inter_pod_affinity.plan import Plan
+from kubesched.plugins.inter_pod_affinity.plan import Plan, weights_near
 
 REASONS: Final = (
     Reason.unresolvable("node(s) didn't match pod affinity rules"),
@@ -23,34 +23,24 @@ AFFINITY, ANTI_AFFINITY, EXISTING_ANTI_AFFINITY = (1 << k for k in range(len(REA
 def judge(plan: Plan, pod: PodTemplate, nodes: NodeView, own_namespace_labels: Mapping[str, str]) -> Verdict:
     """The first rule that a node breaks, in upstream's order: affinity, anti-affinity, that of placed pods.
 
-    Reasons are in that order, so that the first is the lowest bit.
+    Hence a later rule is looked at first here, and overwritten.
     """
     bits = np.zeros(len(nodes), dtype=np.int64)
     what_if = nodes.what_if
     if what_if is None:
-        for column, broken in _broken_by_domain(plan).items():
-            bits |= broken[nodes.domains(column.key)]
+        for shunned_by in weights_near(plan.existing_anti_affinity, nodes):
+            np.copyto(bits, EXISTING_ANTI_AFFINITY, where=shunned_by > 0)
+        for shunned in weights_near(plan.anti_affinity, nodes):
+            np.copyto(bits, ANTI_AFFINITY, where=shunned > 0)
         if plan.affinity:
-            bits |= _lacks_company(plan, nodes)
-        return Verdict(bits & -bits, REASONS)
-    shunned = _shunned_by_others(plan, pod, nodes, what_if, own_namespace_labels)
-    np.copyto(bits, EXISTING_ANTI_AFFINITY, where=shunned)
+            np.copyto(bits, AFFINITY, where=_lacks_company(plan, nodes))
+        return Verdict(bits, REASONS)
+    np.copyto(bits, EXISTING_ANTI_AFFINITY, where=_shunned_by_others(plan, pod, nodes, what_if, own_namespace_labels))
     for item in plan.anti_affinity:
         np.copyto(bits, ANTI_AFFINITY, where=nodes.pods_in_domain(item.count, item.column.key) > 0)
     if plan.affinity:
         np.copyto(bits, AFFINITY, where=_would_lack_company(plan, nodes, what_if))
     return Verdict(bits, REASONS)
-
-
-def _broken_by_domain(plan: Plan) -> dict[LabelColumn, Counts]:
-    """By topology: the bits of the anti-affinity rules that a node in each domain would break."""
-    broken: dict[LabelColumn, Counts] = {}
-    for bit, items in ((ANTI_AFFINITY, plan.anti_affinity), (EXISTING_ANTI_AFFINITY, plan.existing_anti_affinity)):
-        for item in items:
-            if item.count.total:
-                near_any = np.where(item.count.per_domain(item.column) > 0, bit, 0)
-                broken[item.column] = broken[item.column] | near_any if item.column in broken else near_any
-    return broken
 
 
 def _lacks_company(plan: Plan, nodes: NodeView) -> Booleans:
@@ -61,7 +51,7 @@ def _lacks_company(plan: Plan, nodes: NodeView) -> Booleans:
         sums = item.count.per_domain(item.column)
         empty = np.zeros(len(sums), dtype=np.bool_) if may_be_first else sums <= 0
         empty[ABSENT] = True
-        lacking |= empty[nodes.domains(item.column.key)]
+        lacking |= empty.take(nodes.domains(item.column.key))
     return lacking
 
 

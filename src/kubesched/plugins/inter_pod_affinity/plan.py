@@ -13,6 +13,7 @@ from kubesched.columns import (
     AffinityTerm,
     CarriedTerm,
     Cluster,
+    Counts,
     LabelColumn,
     NodeView,
     PodCount,
@@ -24,6 +25,8 @@ from kubesched.plugins.inter_pod_affinity.terms import PodMatcher, matcher_of
 from kubesched.plugins.per_template import PerSituation
 
 NAME: Final = "InterPodAffinity"
+_FEW_NODES: Final = 32
+_FEW_DOMAINS: Final = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +35,28 @@ class CountIn:
 
     column: LabelColumn
     count: PodCount
-    weight: int = 0
+    weight: int = 1
 
     def is_anywhere(self) -> bool:
         """Whether any such pod is on a node that has the topology's label."""
         return bool(self.count.total) and bool(np.count_nonzero(self.count.per_domain(self.column)))
+
+
+def weights_near(items: Iterable[CountIn], nodes: NodeView) -> list[Counts]:
+    """By topology that matters: what all the counted pods in each node's domain weigh together. Don't write to it."""
+    is_short = len(nodes) <= _FEW_NODES
+    together: dict[LabelColumn, Counts] = {}  # per domain; of a few nodes' domains only, per node
+    for item in items:
+        if item.count.total:
+            column, weights = item.column, item.count.per_domain(item.column)
+            if is_short:
+                weights = weights.take(nodes.domains(column.key))
+            if item.weight != 1:
+                weights = item.weight * weights
+            together[column] = together[column] + weights if column in together else weights
+    if is_short:
+        return list(together.values())
+    return [per_domain.take(nodes.domains(column.key)) for column, per_domain in together.items()]
 
 
 @dataclass(frozen=True)
@@ -66,11 +86,30 @@ class Plan:
     def _everything(self) -> tuple[CountIn, ...]:
         return (*self.affinity, *self.anti_affinity, *self.existing_anti_affinity, *self.preferences)
 
+    @property
+    def preferred_topology(self) -> LabelColumn | None:
+        """The one that all preferences speak of, if it has few domains."""
+        columns = {item.column for item in self.preferences}
+        return next((column for column in columns if len(columns) == 1 and len(column.values) <= _FEW_DOMAINS), None)
+
     def basis(self) -> Hashable:
         """Changes with any number that the answers depend on."""
         if not self._counts:
             return None
         return (*[count.version for count in self._counts], *[column.version for column in self._columns])
+
+    def changes_since(self, basis: Hashable) -> dict[PodCount, dict[int, int]] | None:
+        """By count: the rows at which it has changed since, and by how much; None if that cannot be told."""
+        number = len(self._counts)
+        if not isinstance(basis, tuple) or basis[number:] != tuple([column.version for column in self._columns]):
+            return None
+        changes: dict[PodCount, dict[int, int]] = {}
+        for count, version in zip(self._counts, basis[:number], strict=True):
+            changed = count.changes_since(version)
+            if changed is None:
+                return None
+            changes[count] = changed
+        return changes
 
 
 EMPTY: Final = Plan((), False, (), (), ())
@@ -133,7 +172,7 @@ class Plans:
         keys = dict.fromkeys(term.topology_key for term in pod.required_affinity)
         return tuple(CountIn(nodes.label(key), count) for key in keys)
 
-    def _matching(self, term: AffinityTerm, nodes: NodeView, weight: int = 0) -> CountIn:
+    def _matching(self, term: AffinityTerm, nodes: NodeView, weight: int = 1) -> CountIn:
         return CountIn(nodes.label(term.topology_key), _matching_all(self._matchers((term,)), nodes), weight)
 
 
@@ -146,7 +185,7 @@ def _matching_all(matchers: tuple[PodMatcher, ...], nodes: NodeView) -> PodCount
     )
 
 
-def _carrying(item: CarriedTerm, nodes: NodeView, weight: int = 0) -> CountIn:
+def _carrying(item: CarriedTerm, nodes: NodeView, weight: int = 1) -> CountIn:
     """Pods that carry a term, each as often as the term weighs."""
     count = nodes.count((NAME, "carrying", item), lambda placed: placed.carried_terms.get(item, 0), tags=(item,))
     return CountIn(nodes.label(item.term.topology_key), count, weight)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 
-from kubesched.columns import Integers, NodeView, PodInfo, PodTemplate
+from kubesched.columns import Integers, LabelColumn, NodeView, PodInfo, PodTemplate, Positions
 from kubesched.config.plugin_args import InterPodAffinityArgs
 from kubesched.errors import InvalidObjectError
 from kubesched.framework import (
@@ -21,10 +21,11 @@ from kubesched.framework import (
     Status,
     Verdict,
 )
+from kubesched.plugins.inter_pod_affinity.changes import judged_otherwise, worth_another
 from kubesched.plugins.inter_pod_affinity.filtering import judge
 from kubesched.plugins.inter_pod_affinity.hints import EVENTS
 from kubesched.plugins.inter_pod_affinity.plan import EMPTY, NAME, Plans
-from kubesched.plugins.inter_pod_affinity.scoring import normalized, raw_scores
+from kubesched.plugins.inter_pod_affinity.scoring import normalized, raw_scores, scores_by_domain
 from kubesched.plugins.inter_pod_affinity.terms import parse_problem
 
 
@@ -33,6 +34,7 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
 
     name = NAME
     reach = Reach.NODE
+    normalizes_by_value = True
 
     def __init__(self, args: InterPodAffinityArgs | None, handle: Handle) -> None:
         args = args or InterPodAffinityArgs()
@@ -53,6 +55,13 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         except InvalidObjectError:
             return None
 
+    def score_reach_of(self, pod: PodTemplate) -> Reach:
+        """With few domains every placed pod changes many scores: they are told by domain, in every cycle."""
+        try:
+            return Reach.NODE if self._plans.of(pod).preferred_topology is None else Reach.CYCLE
+        except InvalidObjectError:
+            return Reach.NODE
+
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Status:
         try:
             plan = self._plans.of(pod.template)
@@ -66,6 +75,9 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         own_namespace_labels = self._cluster.namespace_labels.get(pod.namespace, {})
         return judge(self._plans.of(pod), pod, nodes, own_namespace_labels)
 
+    def filter_changes(self, pod: PodTemplate, since: Hashable) -> Positions | None:
+        return judged_otherwise(self._plans.of(pod), since)
+
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Status:
         try:
             plan = self._plans.of(pod.template)
@@ -78,6 +90,12 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
 
     def score_nodes(self, state: CycleState, pod: PodTemplate, nodes: NodeView) -> Integers:
         return raw_scores(self._plans.of(pod), nodes)
+
+    def score_changes(self, pod: PodTemplate, since: Hashable) -> Positions | None:
+        return worth_another(self._plans.of(pod), since)
+
+    def score_by_domain(self, state: CycleState, pod: PodTemplate) -> tuple[LabelColumn, Integers] | None:
+        return scores_by_domain(self._plans.of(pod))
 
     def normalize_scores(self, state: CycleState, pod: PodTemplate, scores: Integers) -> Integers:
         return normalized(scores)

@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import numpy as np
 
-from kubesched.columns import Counts, Integers, LabelColumn, NodeView
+from kubesched.columns import Integers, LabelColumn, NodeView
 from kubesched.columns.types import Floats
 from kubesched.framework import MAX_SCORE
-from kubesched.plugins.inter_pod_affinity.plan import Plan
+from kubesched.plugins.inter_pod_affinity.plan import Plan, weights_near
 
 
 def raw_scores(plan: Plan, nodes: NodeView) -> Integers:
     """Per node: the weights of all preferences that pods in its domains give rise to."""
-    worth: dict[LabelColumn, Counts] = {}  # by topology, per domain
+    by_topology = weights_near(plan.preferences, nodes)
+    return sum(by_topology[1:], start=by_topology[0]) if by_topology else np.zeros(len(nodes), dtype=np.int64)
+
+
+def scores_by_domain(plan: Plan) -> tuple[LabelColumn, Integers] | None:
+    """The same by domain, where there is one topology with few of them."""
+    column = plan.preferred_topology
+    if column is None:
+        return None
+    worth: Integers = np.zeros(len(column.values) + 1, dtype=np.int64)
     for item in plan.preferences:
-        if item.count.total:
-            here = item.weight * item.count.per_domain(item.column)
-            worth[item.column] = worth[item.column] + here if item.column in worth else here
-    in_domains = [per_domain[nodes.domains(column.key)] for column, per_domain in worth.items()]
-    return sum(in_domains[1:], start=in_domains[0]) if in_domains else np.zeros(len(nodes), dtype=np.int64)
+        worth += item.weight * item.count.per_domain(column)
+    return column, worth
 
 
 def normalized(scores: Integers) -> Integers:

@@ -26,7 +26,7 @@ def judge(plan: Plan, pod: PodTemplate, nodes: NodeView) -> Verdict:
     for spread in reversed(plan.spreads):
         domains = nodes.domains(spread.column.key)
         if nodes.what_if is None:
-            too_skewed = skewed_domains(spread)[domains]
+            too_skewed = skewed_domains(spread).take(domains)
         else:
             too_skewed = _skewed_rows(spread, pod, nodes, nodes.what_if)
         np.copyto(bits, TOO_SKEWED, where=too_skewed)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 
-from kubesched.columns import Integers, NodeView, PodInfo, PodTemplate
+from kubesched.columns import Integers, LabelColumn, NodeView, PodInfo, PodTemplate
 from kubesched.config.plugin_args import PodTopologySpreadArgs
 from kubesched.framework import (
     SKIP,
@@ -24,7 +24,7 @@ from kubesched.plugins.pod_topology_spread.constraints import Constraints
 from kubesched.plugins.pod_topology_spread.filtering import judge, skewed_domains
 from kubesched.plugins.pod_topology_spread.hints import Hints
 from kubesched.plugins.pod_topology_spread.plan import NAME, NOTHING, Plans
-from kubesched.plugins.pod_topology_spread.scoring import normalized, raw_scores, topology_weights
+from kubesched.plugins.pod_topology_spread.scoring import normalized, raw_scores, scores_by_domain, topology_weights
 
 
 class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
@@ -32,6 +32,7 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
 
     name = NAME
     reach = Reach.NODE
+    normalizes_by_value = True
 
     def __init__(self, args: PodTopologySpreadArgs | None, handle: Handle) -> None:
         constraints = Constraints(args or PodTopologySpreadArgs(), handle)
@@ -77,6 +78,9 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
 
     def score_nodes(self, state: CycleState, pod: PodTemplate, nodes: NodeView) -> Integers:
         return raw_scores(self._plans.of(pod).soft, state.read(NAME, tuple), nodes)
+
+    def score_by_domain(self, state: CycleState, pod: PodTemplate) -> tuple[LabelColumn, Integers] | None:
+        return scores_by_domain(self._plans.of(pod).soft, state.read(NAME, tuple))
 
     def normalize_scores(self, state: CycleState, pod: PodTemplate, scores: Integers) -> Integers:
         return normalized(scores)

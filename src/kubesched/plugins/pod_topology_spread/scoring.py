@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from kubesched.columns import ABSENT, Integers, NodeView, Positions
+from kubesched.columns import ABSENT, Integers, LabelColumn, NodeView, Positions
 from kubesched.columns.types import Floats
 from kubesched.framework import MAX_SCORE
 from kubesched.plugins.pod_topology_spread.constraints import HOSTNAME
@@ -39,23 +39,46 @@ def raw_scores(plan: Plan, weights: tuple[float, ...], nodes: NodeView) -> Integ
     total: Floats = np.zeros(len(nodes), dtype=np.float64)
     for spread, weight in zip(plan.spreads, weights, strict=True):
         total += _cost(spread, np.float64(weight), nodes)
-    scores = (total + 0.5).astype(np.int64)  # math.Round, as there is nothing negative
+    scores = _rounded(total)
     if plan.carrying is not None:
         scores[~plan.carrying[nodes.rows]] = IGNORED
     return scores
 
 
+def scores_by_domain(plan: Plan, weights: tuple[float, ...]) -> tuple[LabelColumn, Integers] | None:
+    """The same by domain, where nodes differ in nothing else."""
+    if plan.carrying is not None or len(plan.spreads) != 1 or plan.spreads[0].column.key == HOSTNAME:
+        return None
+    [spread] = plan.spreads
+    return spread.column, _rounded(_cost_per_domain(spread, np.float64(weights[0])))
+
+
+def _rounded(costs: Floats) -> Integers:
+    """As math.Round does, since there is nothing negative."""
+    return (costs + 0.5).astype(np.int64)
+
+
 def _cost(spread: Spread, weight: np.float64, nodes: NodeView) -> Floats:
-    """`maxSkew` - 1 waters down the differences between domains; nodes without the label cost nothing."""
+    """What each node's domain costs; a host is one of its own."""
     domains = nodes.domains(spread.column.key)
-    allowance = np.float64(spread.constraint.max_skew - 1)
     if spread.column.key == HOSTNAME:
-        per_node: Floats = spread.count.rows[nodes.rows] * weight + allowance
+        per_node: Floats = spread.count.rows[nodes.rows] * weight + _allowance(spread)
         per_node[domains == ABSENT] = 0.0
         return per_node
-    per_domain: Floats = _pods_per_value(spread) * weight + allowance
+    in_domain: Floats = _cost_per_domain(spread, weight).take(domains)
+    return in_domain
+
+
+def _cost_per_domain(spread: Spread, weight: np.float64) -> Floats:
+    """Nodes without the label (the last entry) cost nothing."""
+    per_domain: Floats = _pods_per_value(spread) * weight + _allowance(spread)
     per_domain[ABSENT] = 0.0
-    return per_domain[domains]
+    return per_domain
+
+
+def _allowance(spread: Spread) -> np.float64:
+    """`maxSkew` - 1 waters down the differences between domains."""
+    return np.float64(spread.constraint.max_skew - 1)
 
 
 # With the system's defaults, nodes without the label take part as if its value were empty. They share a domain with
