@@ -21,7 +21,7 @@ from kubesched.columns.types import ABSENT, Booleans, Counts, grown
 Weigh = Callable[[PodTemplate], int]
 
 _BYTES_FOR_COUNTS = 256 << 20
-_BYTES_PER_COUNT = 4 << 10
+_BYTES_PER_COUNT = 12 << 10
 _BYTES_PER_ROW = 16
 """A number, and another one in the sums per host."""
 _FEWEST_KEPT = 64

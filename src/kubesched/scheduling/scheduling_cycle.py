@@ -22,7 +22,7 @@ from kubesched.framework.diagnosis import ListedStatuses
 from kubesched.framework.stopwatch import timed_point, timed_point_async
 from kubesched.runtime.profile import Profile
 from kubesched.scheduling.confines import Confines
-from kubesched.scheduling.decision_trace import FILTERED, SCORED, TRACED_FROM, DecisionTrace
+from kubesched.scheduling.decision_trace import FILTERED, SCORED, trace_of
 from kubesched.scheduling.extenders import EXTENDER, ExtenderChain
 from kubesched.scheduling.sampling import Sampler
 from kubesched.scheduling.score_log import log_scores
@@ -73,17 +73,15 @@ class SchedulingCycle:
 
     async def decide(self, queued: QueuedPod, within: Confines | None = None) -> Decision | Rejected:
         """Choose a node for a pod, among all or as if there were no others than those `within`."""
-        trace = DecisionTrace(self._profile.handle.clock, queued.info.pod) if log.loudest >= TRACED_FROM else None
+        trace = trace_of(self._profile.handle.clock, queued.info.pod)
         try:
             if not self._cache.cluster.nodes.node_count:
                 return Rejected(Status.unresolvable(NO_NODES))
             fit, points = await self._find_feasible(queued, within)
             feasible = fit.count
-            if trace is not None:
-                trace.step(FILTERED)
+            trace.step(FILTERED)
             if not feasible:
-                if trace is not None:
-                    trace.log_if_long()
+                trace.log_if_long()
                 return await self._post_filter(queued, fit)
             node_name = fit.names()[0] if feasible == 1 else self._pick_best(fit, points)
         except KubeschedError as error:
@@ -91,10 +89,9 @@ class SchedulingCycle:
         except Exception as error:
             log.error("Scheduling cycle failed", error, pod=queued.info.key)
             return Rejected(Status.failed(error))
-        if trace is not None:
-            if feasible > 1:
-                trace.step(SCORED)
-            trace.log_if_long()
+        if feasible > 1:
+            trace.step(SCORED)
+        trace.log_if_long()
         return Decision(node_name, fit.state, fit.evaluated, feasible)
 
     async def _find_feasible(self, queued: QueuedPod, within: Confines | None) -> tuple[Fit, Mapping[str, int]]:
