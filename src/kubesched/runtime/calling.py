@@ -9,8 +9,18 @@ from kubesched.errors import PluginError
 from kubesched.framework import Code, CycleState, Plugin, Status
 from kubesched.telemetry.logging import log
 
+Explain = Callable[[Plugin, str, Status], Status]
 
-def call(plugin: Plugin, point: str, method: Callable[..., Status], state: CycleState, *args: Any) -> Status:
+
+def call(
+    plugin: Plugin,
+    point: str,
+    method: Callable[..., Status],
+    state: CycleState,
+    *args: Any,
+    explain: Explain | None = None,
+) -> Status:
+    """`explain` words an answer that is neither success nor skip; usually as `explained` does."""
     try:
         if state.stopwatch is None:
             status = checked(method(state, *args))
@@ -18,7 +28,7 @@ def call(plugin: Plugin, point: str, method: Callable[..., Status], state: Cycle
             status = checked(state.stopwatch.plugin(plugin.name, point, method, state, *args))
     except Exception as error:
         return broken(plugin, point, error)
-    return status if status.is_success or status.is_skip else explained(plugin, point, status)
+    return status if status.is_success or status.is_skip else (explain or explained)(plugin, point, status)
 
 
 async def call_async(

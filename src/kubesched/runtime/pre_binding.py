@@ -9,7 +9,7 @@ from typing import Final
 
 from kubesched.framework import SKIP, SUCCESS, Code, CycleState, Plugin, PreBindPlugin, Status
 from kubesched.objects import Pod
-from kubesched.runtime.calling import broken, call_async, checked
+from kubesched.runtime.calling import call, call_async
 
 POINT: Final = "PreBind"
 PREFLIGHT: Final = "PreBindPreFlight"
@@ -22,7 +22,8 @@ def preflight(
     """SKIP if none has anything to do; else success and those that have."""
     active: list[PreBindPlugin] = []
     for plugin in plugins:
-        status = _ask(plugin, state, pod, node_name)
+        ask = plugin.pre_bind_preflight
+        status = call(plugin, PREFLIGHT, ask, state, pod, node_name, explain=_failed_preflight)
         if status.is_success:
             active.append(plugin)
         elif not status.is_skip:
@@ -68,22 +69,10 @@ async def _side_by_side(plugins: Sequence[PreBindPlugin], state: CycleState, pod
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def _ask(plugin: PreBindPlugin, state: CycleState, pod: Pod, node_name: str) -> Status:
-    """A preflight's answer; whatever is neither success nor skip is an error (RunPreBindPreFlights)."""
-    ask = plugin.pre_bind_preflight
-    try:
-        if state.stopwatch is None:
-            status = checked(ask(state, pod, node_name))
-        else:
-            status = checked(state.stopwatch.plugin(plugin.name, PREFLIGHT, ask, state, pod, node_name))
-    except Exception as error:
-        return broken(plugin, PREFLIGHT, error)
-    return status if status.is_success or status.is_skip else _failed(plugin, status)
-
-
-def _failed(plugin: Plugin, status: Status) -> Status:
+def _failed_preflight(plugin: Plugin, point: str, status: Status) -> Status:
+    """Even a rejection is an error there (RunPreBindPreFlights)."""
     if status.code is Code.ERROR:
-        message = f'running {PREFLIGHT} "{plugin.name}": {status.message}'
+        message = f'running {point} "{plugin.name}": {status.message}'
     else:
-        message = f'{PREFLIGHT} {plugin.name} returned "{status.code}", which is unsupported. {_PREFLIGHT_ANSWERS}'
+        message = f'{point} {plugin.name} returned "{status.code}", which is unsupported. {_PREFLIGHT_ANSWERS}'
     return Status(Code.ERROR, (message,), plugin.name, status.error)

@@ -65,9 +65,7 @@ class HealthEndpoint:
 
 def _answer_one(check: HealthCheck) -> Callable[[Request], Awaitable[Response]]:
     async def answer(_request: Request) -> Response:
-        reason = check.check()
-        if reason is None:
-            return PlainTextResponse("ok")
-        return PlainTextResponse(f"internal server error: {reason}\n", 500, headers=NOSNIFF)
+        text, status = check.page()
+        return PlainTextResponse(text, status, headers=NOSNIFF if status != 200 else None)
 
     return answer

@@ -14,6 +14,11 @@ class HealthCheck(NamedTuple):
     name: str
     check: Callable[[], str | None]
 
+    def page(self) -> tuple[str, int]:
+        """What who asks for this check alone is told, and with which HTTP status."""
+        reason = self.check()
+        return ("ok", 200) if reason is None else (f"internal server error: {reason}\n", 500)
+
 
 PING: Final = HealthCheck("ping", lambda: None)
 
