@@ -7,6 +7,7 @@ import json
 import re
 import ssl
 import string
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -41,6 +42,9 @@ _RANDOM: Final = {
 _IGNORED: Final = frozenset({"serviceAccount", "serviceAccountName", "storageVersionHash", "selfLink"})
 
 
+_PATIENCE: Final = 30.0  # seconds
+
+
 @dataclass(frozen=True)
 class Step:
     method: str
@@ -51,6 +55,9 @@ class Step:
     events: int = 0  # of a watch: how many to read
     save: dict[str, str] = field(default_factory=dict)
     ignore: tuple[str, ...] = ()  # paths of the answer that differ on purpose; the scenario says why
+    # Of an `await`, which is asked again until the answer has these values at these paths, and is not compared:
+    # kube-apiserver's admission reads caches, which take notice of what was just written a moment later.
+    until: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -74,7 +81,7 @@ def load_scenarios() -> list[Scenario]:
 
 
 def _step(source: dict[str, Any]) -> Step:
-    method, _, path = source.pop("do").partition(" ")
+    method, _, path = source.pop("await" if "await" in source else "do").partition(" ")
     return Step(method, path, ignore=tuple(source.pop("ignore", ())), **source)
 
 
@@ -94,15 +101,28 @@ class Client:
         known = {"ns": namespace}
         answers = []
         for step in scenario.steps:
-            path = _absolute(_fill(step.path, known), namespace)
-            body = _fill(step.body, known)
-            code, value = self.send(
-                step.method, path, body, content=step.content, accept=step.accept, events=step.events
-            )
+            code, value = self._do(step, known)
+            if step.until:
+                self._wait(step, value, known)
+                continue
             for name, where in step.save.items():
                 known[name] = str(_at(value, where))
             answers.append(Answer(code, normalised(value, known, step.ignore)))
         return answers
+
+    def _do(self, step: Step, known: dict[str, str]) -> tuple[int, Any]:
+        path = _absolute(_fill(step.path, known), known["ns"])
+        body = _fill(step.body, known)
+        return self.send(step.method, path, body, content=step.content, accept=step.accept, events=step.events)
+
+    def _wait(self, step: Step, value: Any, known: dict[str, str]) -> None:
+        wanted = _fill(step.until, known)
+        deadline = time.monotonic() + _PATIENCE
+        while any(_at(value, path) != item for path, item in wanted.items()):
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"{step.method} {step.path} never answered {wanted}, but {value}")
+            time.sleep(0.01)  # noqa: TID251 waits for another program
+            _, value = self._do(step, known)
 
     def send(
         self,
@@ -164,8 +184,11 @@ def _fill(value: Any, known: dict[str, str]) -> Any:
 
 
 def _at(value: Any, path: str) -> Any:
+    """The value at `a.b.0`; None where there is none."""
     for key in path.split("."):
-        value = value[int(key)] if isinstance(value, list) else value[key]
+        value = value[int(key)] if isinstance(value, list) else value.get(key)
+        if value is None:
+            break
     return value
 
 
