@@ -55,27 +55,22 @@ class HttpTransport:
         time_limit: float,
     ) -> Response:
         url = f"{self._base}{path}?{query}" if query else f"{self._base}{path}"
-        client, used = await self._ready()
-        response = await self._send(client, method, url, content_type, body, time_limit)
-        if response.status == 401 and await self._renewed(used):
-            client, _ = await self._ready()
-            response = await self._send(client, method, url, content_type, body, time_limit)
-        return response
-
-    async def _send(
-        self, client: Client, method: str, url: str, content_type: str, body: bytes | None, time_limit: float
-    ) -> Response:
-        try:
-            builder = self._builder(client, method, url, time_limit)
-            if body is not None:
-                builder = builder.header("Content-Type", content_type).body_bytes(body)
-            answer = await cancellable(builder.build().send(), self._loop)
-            content = (await answer.bytes()).to_bytes()  # never waits: `send` has read it all
-        except PyreqwestError as error:
-            raise transport_error(method, url, error) from error
-        if answer.status < 400:
-            return Response(answer.status, content)
-        return Response(answer.status, content, _headers_of(answer))
+        for last_try in (False, True):
+            client, credential = await self._ready()
+            try:
+                builder = self._builder(client, method, url, time_limit)
+                if body is not None:
+                    builder = builder.header("Content-Type", content_type).body_bytes(body)
+                answer = await cancellable(builder.build().send(), self._loop)
+                content = (await answer.bytes()).to_bytes()  # never waits: `send` has read it all
+            except PyreqwestError as error:
+                raise transport_error(method, url, error) from error
+            status = answer.status
+            if status < 400:
+                return Response(status, content)
+            if status != 401 or last_try or not await self._renewed(credential):
+                break
+        return Response(status, content, _headers_of(answer))
 
     async def stream(self, path: str, *, query: str = "", time_limit: float) -> AsyncGenerator[bytes, None]:
         url = f"{self._base}{path}?{query}" if query else f"{self._base}{path}"

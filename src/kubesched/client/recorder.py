@@ -13,7 +13,7 @@ import re
 import uuid
 from collections import OrderedDict
 from contextlib import suppress
-from datetime import UTC
+from datetime import UTC, datetime
 from typing import Final
 
 import msgspec
@@ -23,7 +23,7 @@ from kubesched.client.paths import collection_path, object_path
 from kubesched.client.rest import STRATEGIC_MERGE, ApiObject, RestClient, manifest_json
 from kubesched.clock import Clock
 from kubesched.errors import ApiStatusError, ClientError
-from kubesched.objects import KIND_OF, Event, EventSeries, MicroTime, ObjectMeta, ObjectReference, encode
+from kubesched.objects import KIND_OF, Event, EventSeries, ObjectMeta, ObjectReference, encode
 from kubesched.telemetry.logging import log
 
 # event_broadcaster.go
@@ -152,47 +152,46 @@ class EventRecorder:
         while True:
             event = await self._queue.get()
             try:
-                await self._write_with_retries(event)
+                await self._write(event)
             except Exception as error:
                 self.dropped += 1
                 log.error("Unable to write event", error, event=event)
             finally:
                 self._queue.task_done()
 
-    async def _write_with_retries(self, event: Event) -> None:
+    async def _write(self, event: Event) -> None:
+        """Write it, trying again where that may help (recordEvent)."""
         for _ in range(MOST_TRIES):
-            if await self._write(event):
+            try:
+                if event.series is None or not await self._patch_series(event):
+                    path = collection_path(_EVENT, event.metadata.namespace)
+                    await self._rest.call("POST", path, body=manifest_json(event))
                 return
+            except ApiStatusError as error:
+                if error.reason != "AlreadyExists":
+                    self.dropped += 1
+                    log.error("Server rejected event (will not retry!)", error, event=event)
+                    return
+                if event.series is None:
+                    return
+                # Its creation and its series crossed: the patch finds it now.
+            except ClientError as error:
+                log.error("Unable to write event (may retry after sleeping)", error)
             await self._clock.sleep(jittered(self._rng, RETRY_DELAY, 0.25))
         self.dropped += 1
         log.error("Unable to write event (retry limit exceeded!)", event=event)
 
-    async def _write(self, event: Event) -> bool:
-        """One try; False where another one may help (recordEvent)."""
+    async def _patch_series(self, event: Event) -> bool:
+        """False where the server does not know the event (any more)."""
+        path = object_path(_EVENT, event.metadata.name, event.metadata.namespace)
         try:
-            await self._send(event)
+            body = encode({"series": event.series})
+            await self._rest.call("PATCH", path, body=body, content_type=STRATEGIC_MERGE)
         except ApiStatusError as error:
-            if error.reason == "AlreadyExists":
-                return event.series is None  # its creation and its series crossed: the patch finds it now
-            self.dropped += 1
-            log.error("Server rejected event (will not retry!)", error, event=event)
-        except ClientError as error:
-            log.error("Unable to write event (may retry after sleeping)", error)
+            if error.code != 404:
+                raise
             return False
         return True
-
-    async def _send(self, event: Event) -> None:
-        metadata = event.metadata
-        if event.series is not None:
-            path = object_path(_EVENT, metadata.name, metadata.namespace)
-            try:
-                body = encode({"series": event.series})
-                await self._rest.call("PATCH", path, body=body, content_type=STRATEGIC_MERGE)
-                return
-            except ApiStatusError as error:
-                if error.code != 404:
-                    raise
-        await self._rest.call("POST", collection_path(_EVENT, metadata.namespace), body=manifest_json(event))
 
     async def _refresh(self) -> None:
         """Write the counts of running series, so that the server does not forget them."""
@@ -222,8 +221,10 @@ class EventRecorder:
         return str(uuid.UUID(int=self._rng.getrandbits(128), version=4))
 
 
-def _micro_time(seconds: float) -> MicroTime:
-    return MicroTime.fromtimestamp(seconds, UTC)
+def _micro_time(seconds: float) -> datetime:
+    """A time that is written with all six digits, as API servers demand of a MicroTime: never on a full second."""
+    moment = datetime.fromtimestamp(seconds, UTC)
+    return moment if moment.microsecond else moment.replace(microsecond=1)
 
 
 def reference_to(value: ApiObject | ObjectReference) -> ObjectReference:

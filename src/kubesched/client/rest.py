@@ -118,41 +118,35 @@ class RestClient:
         while True:
             if self._limiter is not None and (wait := self._reserve(self._limiter, method)) > 0.0:
                 await self._throttle(self._limiter, wait, method, path)
+            started = self._clock.monotonic()
+            code, received = "<error>", 0
             try:
-                return await self._attempt(method, path, query, body, content_type, attempt)
+                response = await self._transport.request(
+                    method, path, query=query, body=body, content_type=content_type, time_limit=self._time_limit
+                )
+                code, received = str(response.status), len(response.body)
+                if response.status >= 300:
+                    raise_status(response.status, response.body, response.headers, method=method, url=path)
+                return response.body
             except ClientError as error:
                 delay = retry_delay(method, error, attempt, self._rng) if attempt < retries else None
                 if delay is None:
                     raise
                 log.info("Retrying a request", v=4, method=method, path=path, delay=delay, err=error)
+            finally:
+                if self._observer is not None:
+                    self._observer.request_finished(
+                        verb=method,
+                        host=self._host,
+                        code=code,
+                        seconds=self._clock.monotonic() - started,
+                        sent_bytes=len(body) if body is not None else 0,
+                        received_bytes=received,
+                    )
+                    if attempt:
+                        self._observer.request_retried(verb=method, host=self._host, code=code)
             await self._clock.sleep(delay)
             attempt += 1
-
-    async def _attempt(
-        self, method: str, path: str, query: str, body: bytes | None, content_type: str, attempt: int
-    ) -> bytes:
-        started = self._clock.monotonic()
-        code, received = "<error>", 0
-        try:
-            response = await self._transport.request(
-                method, path, query=query, body=body, content_type=content_type, time_limit=self._time_limit
-            )
-            code, received = str(response.status), len(response.body)
-            if response.status >= 300:
-                raise_status(response.status, response.body, response.headers, method=method, url=path)
-            return response.body
-        finally:
-            if self._observer is not None:
-                self._observer.request_finished(
-                    verb=method,
-                    host=self._host,
-                    code=code,
-                    seconds=self._clock.monotonic() - started,
-                    sent_bytes=len(body) if body is not None else 0,
-                    received_bytes=received,
-                )
-                if attempt:
-                    self._observer.request_retried(verb=method, host=self._host, code=code)
 
     async def watch(self, path: str, *, query: str, time_limit: float) -> AsyncGenerator[bytes, None]:
         """The chunks of a watch; close it with `aclosing`. Never retried here: the reflector knows where to go on."""

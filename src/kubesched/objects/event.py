@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from kubesched.objects.base import KubeStruct, MicroTime
+from datetime import datetime
+
+from kubesched.objects.base import KubeStruct
 from kubesched.objects.meta import ObjectMeta, ObjectReference
 
 
 class EventSeries(KubeStruct):
     count: int = 0
-    last_observed_time: MicroTime | None = None
+    last_observed_time: datetime | None = None
 
 
 class Event(KubeStruct):
     metadata: ObjectMeta = ObjectMeta()
-    event_time: MicroTime | None = None
+    event_time: datetime | None = None
     series: EventSeries | None = None
     reporting_controller: str = ""
     reporting_instance: str = ""

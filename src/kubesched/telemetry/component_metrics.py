@@ -17,6 +17,7 @@ class RestClientMetrics:
     """Requests to the API server, as client-go counts them."""
 
     def __init__(self, made: InstrumentSet) -> None:
+        self.before_reading = made.before_reading
         self.requests = made.counter(
             "rest_client_requests_total",
             ALPHA,

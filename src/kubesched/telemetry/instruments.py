@@ -247,6 +247,11 @@ class InstrumentSet(Collector):
     def __init__(self, policy: MetricPolicy | None = None) -> None:
         self._policy = policy or MetricPolicy()
         self._instruments: list[Counter | Gauge | Histogram] = []
+        self._before_reading: list[Callable[[], None]] = []
+
+    def before_reading(self, settle: Callable[[], None]) -> None:
+        """Call `settle` before the numbers are shown or reset: for who records in bulk."""
+        self._before_reading.append(settle)
 
     def counter(self, name: str, stability: str, help_text: str, *labels: str) -> Counter:
         counter = Counter(name, f"[{stability}] {help_text}", labels, self._policy)
@@ -264,6 +269,7 @@ class InstrumentSet(Collector):
         return histogram
 
     def collect(self) -> Iterator[Metric]:
+        self._settle()
         for instrument in self._instruments:
             if instrument.name in self._policy.disabled:
                 continue
@@ -273,5 +279,10 @@ class InstrumentSet(Collector):
 
     def reset(self) -> None:
         """What DELETE /metrics does: counters and histograms start again."""
+        self._settle()
         for instrument in self._instruments:
             instrument.reset()
+
+    def _settle(self) -> None:
+        for settle in self._before_reading:
+            settle()

@@ -55,7 +55,7 @@ async def test_writes_an_event_as_client_go_does() -> None:
         "apiVersion": "events.k8s.io/v1",
         "kind": "Event",
         "metadata": {"name": "p.17979cfe362a0000", "namespace": "d"},
-        "eventTime": "2023-11-14T22:13:20.000000Z",
+        "eventTime": "2023-11-14T22:13:20.000001Z",
         "reportingController": "default-scheduler",
         "reportingInstance": "default-scheduler-host",
         "action": "Binding",
@@ -86,7 +86,7 @@ async def test_equal_events_become_a_series() -> None:
         await scene.wait(721)
         assert scene.server.calls[-1].body["series"] == {
             "count": 5,
-            "lastObservedTime": "2023-11-14T22:13:24.000000Z",
+            "lastObservedTime": "2023-11-14T22:13:24.000001Z",
         }
         scene.record()
         await scene.wait()

@@ -28,3 +28,19 @@ def test_requests_are_counted_as_client_go_counts_them() -> None:
         'rest_client_exec_plugin_call_total{call_status="no_error",code="0"} 1.0',
     ):
         assert line in shown
+
+
+def test_nothing_is_lost_or_kept_where_nobody_reads() -> None:
+    """Requests are counted in bulk, and a reset takes those that were not counted yet with it."""
+    made = InstrumentSet()
+    metrics = RestClientMetrics(made)
+    observer = RequestMetrics(metrics)
+    for _ in range(1000):
+        observer.request_finished(verb="POST", host="h", code="201", seconds=0.2, sent_bytes=1, received_bytes=1)
+    assert metrics.requests.value("201", "POST", "h") >= 700
+    list(made.collect())
+    assert metrics.requests.value("201", "POST", "h") == 1000
+    observer.request_finished(verb="POST", host="h", code="201", seconds=0.2, sent_bytes=1, received_bytes=1)
+    made.reset()
+    list(made.collect())
+    assert metrics.requests.value("201", "POST", "h") == 0
