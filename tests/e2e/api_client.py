@@ -23,6 +23,7 @@ KINDS: dict[str, tuple[str, str, bool]] = {
     "Pod": ("v1", "pods", True),
     "Event": ("events.k8s.io/v1", "events", True),
     "Lease": ("coordination.k8s.io/v1", "leases", True),
+    "LeaseCandidate": ("coordination.k8s.io/v1beta1", "leasecandidates", True),
     "ServiceAccount": ("v1", "serviceaccounts", True),
     "PersistentVolume": ("v1", "persistentvolumes", False),
     "PersistentVolumeClaim": ("v1", "persistentvolumeclaims", True),

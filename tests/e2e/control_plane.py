@@ -91,8 +91,8 @@ class RealControlPlane:
             "service-cluster-ip-range": "10.0.0.0/24",
             "audit-policy-file": self.folder / "audit-policy.yaml",
             "audit-log-path": self._audit_log,
-            "feature-gates": "GenericWorkload=true",
-            "runtime-config": "scheduling.k8s.io/v1alpha2=true",
+            "feature-gates": "GenericWorkload=true,CoordinatedLeaderElection=true",
+            "runtime-config": "scheduling.k8s.io/v1alpha2=true,coordination.k8s.io/v1beta1=true",
             "event-ttl": "1h",
         }
         self._api_server = self._start("kube-apiserver", flags)

@@ -92,3 +92,20 @@ def test_without_election_a_stop_is_an_error(real_cluster: RealControlPlane, sta
     scheduler.signal(signal.SIGTERM)
     assert scheduler.wait() == 1
     assert "finished without leader elect" in scheduler.log
+
+
+def test_the_server_chooses_among_candidates(real_cluster: RealControlPlane, start_scheduler: StartScheduler) -> None:
+    """CoordinatedLeaderElection: the older of two versions leads; when it is gone, the other one does."""
+    admin = real_cluster.admin
+    admin.create(node("n1"))
+    coordinated = "--feature-gates=CoordinatedLeaderElection=true"
+    new = start_scheduler("new", config={"elect": True}, flags=[coordinated], ready=False)
+    first = eventually(lambda: holder(real_cluster), "the only candidate leads")
+    emulating = [coordinated, "--emulated-version=1.35"]
+    old = start_scheduler("old", config={"elect": True}, flags=emulating, ready=False)
+    eventually(lambda: len(admin.list("LeaseCandidate", "kube-system")) == 2, "both stand")
+    assert new.wait() == 1, "its term is over"
+    eventually(lambda: holder(real_cluster) not in ("", first), "the older version leads")
+    admin.create(pod("p", cpu="10m"))
+    eventually(lambda: admin.node_of("p"), "it schedules")
+    old.stop()

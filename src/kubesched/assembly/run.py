@@ -39,10 +39,11 @@ from kubesched.assembly.plugin_loading import load_plugins
 from kubesched.assembly.profile_recorders import ProfileRecorders
 from kubesched.assembly.run_clients import Clients, choose_connection
 from kubesched.assembly.run_dump import log_state
-from kubesched.assembly.run_election import make_elector
+from kubesched.assembly.run_election import make_candidacy, make_elector
 from kubesched.assembly.run_extenders import connect_extenders, leave_to_extenders
 from kubesched.assembly.run_informers import AccessCheck, Watches, watched_kinds
 from kubesched.assembly.run_serving import EndpointOptions, Endpoints
+from kubesched.client.leader_election import default_identity
 from kubesched.client.pod_writer import PodWriter
 from kubesched.client.request_metrics import RequestMetrics
 from kubesched.clock import Clock, SystemClock
@@ -152,12 +153,18 @@ class SchedulerProcess:
         )
         show_state(metrics, self._assembled)
         self._watches = Watches(self._clients.main, clock, random)
+        identity = default_identity(self._hostname, random)
+        coordinated = settings.gates.enabled("CoordinatedLeaderElection")
+        self._candidacy = (
+            make_candidacy(self._clients, clock, random, settings.gates, identity) if coordinated else None
+        )
         self._elector = make_elector(
             config.leader_election,
             self._clients,
             clock,
             random,
-            hostname=self._hostname,
+            identity=identity,
+            coordinated=coordinated,
             recorders=self._recorders,
             metrics=metrics.leader_election,
             on_started_leading=self._start_deciding,
@@ -184,6 +191,8 @@ class SchedulerProcess:
             self._recorders.start()
             if self._endpoints is not None:
                 self._start("serving", self._endpoints.serve(self._pages()))
+            if self._candidacy is not None and self._elects:
+                self._start("candidacy", self._candidacy.run())
             self._start("leading", self._lead())
             await self._over
         finally:

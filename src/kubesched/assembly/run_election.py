@@ -4,15 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from random import Random
+from typing import Final
 
 from kubesched.assembly.profile_recorders import ProfileRecorders
 from kubesched.assembly.run_clients import Clients
-from kubesched.client.leader_election import ElectionTiming, LeaderElector, default_identity
+from kubesched.client.candidacy import Candidacy
+from kubesched.client.leader_election import ElectionTiming, LeaderElector
 from kubesched.client.lease_lock import LeaseLock
 from kubesched.clock import Clock
+from kubesched.config.feature_gates import FeatureGates
 from kubesched.config.model import LeaderElectionConfiguration
 from kubesched.telemetry.component_metrics import LeaderElectionMetrics
 from kubesched.telemetry.logging import log
+from kubesched.telemetry.version import KUBERNETES_VERSION
+
+# kube-scheduler stands for its default lease, whatever lease it is configured with.
+_NAMESPACE: Final = "kube-system"
+_LEASE: Final = "kube-scheduler"
+
+
+def make_candidacy(clients: Clients, clock: Clock, random: Random, gates: FeatureGates, identity: str) -> Candidacy:
+    return Candidacy(
+        clients.main,
+        clock,
+        random,
+        namespace=_NAMESPACE,
+        name=identity,
+        lease=_LEASE,
+        binary_version=KUBERNETES_VERSION.removeprefix("v"),
+        emulation_version=f"{gates.version}.0",
+    )
 
 
 def make_elector(
@@ -21,7 +42,8 @@ def make_elector(
     clock: Clock,
     random: Random,
     *,
-    hostname: str,
+    identity: str,
+    coordinated: bool,
     recorders: ProfileRecorders,
     metrics: LeaderElectionMetrics,
     on_started_leading: Callable[[], None],
@@ -37,7 +59,7 @@ def make_elector(
         clients.client(time_limit=timing.renew_deadline / 2),  # as NewFromKubeconfig: one request may be tried twice
         namespace=config.resource_namespace,
         name=config.resource_name,
-        identity=default_identity(hostname, random),
+        identity=identity,
     )
     status = metrics.master_status.labels(config.resource_name)
     slow_renewals = metrics.slowpath.labels(config.resource_name)
@@ -55,6 +77,7 @@ def make_elector(
         timing,
         clock,
         random,
+        coordinated=coordinated,
         on_started_leading=started,
         on_stopped_leading=lambda: status.set(0.0),
         on_lost=on_lost,

@@ -6,6 +6,9 @@
 
 Whether a lease has expired is judged by our own monotonic clock, from the moment when we saw it change; the times
 written in the Lease are for people. Whoever loses the lease must end at once: another replica acts from then on.
+
+A coordinated election is the API server's: it writes the holder into the Lease, which the holder then renews until the
+server names somebody else for the next term (CoordinatedLeaderElection).
 """
 
 from __future__ import annotations
@@ -71,6 +74,7 @@ class LeaderElector:
         clock: Clock,
         rng: random.Random,
         *,
+        coordinated: bool = False,
         on_started_leading: Callable[[], None],
         on_stopped_leading: Callable[[], None],
         on_lost: Callable[[], None] | None = None,
@@ -83,6 +87,7 @@ class LeaderElector:
         self._timing = timing
         self._clock = clock
         self._rng = rng
+        self._coordinated = coordinated
         self._on_started_leading = on_started_leading
         self._on_stopped_leading = on_stopped_leading
         self._on_lost = on_lost
@@ -163,7 +168,7 @@ class LeaderElector:
 
     async def _try_acquire_or_renew(self) -> bool:
         try:
-            return await self._acquire_or_renew()
+            return await (self._renew_what_was_given() if self._coordinated else self._acquire_or_renew())
         except KubeschedError as error:
             log.error("Error retrieving or updating lease lock", error, lock=str(self._lock))
             return False
@@ -180,15 +185,39 @@ class LeaderElector:
             await self._lock.create(mine)
             self._observe(mine)
             return True
-        if current != self._last_read:
-            self._observe(current)
-            self._last_read = current
+        self._take_notice(current)
         if current.holder and self._is_lease_valid() and not self.is_leader:
             log.info("Lease is held by and has not yet expired", v=4, lock=str(self._lock), holder=current.holder)
             return False
         if self.is_leader and self._on_slow_renewal is not None:
             self._on_slow_renewal()
         mine = self._record(current, transitions=current.transitions + (0 if self.is_leader else 1))
+        await self._lock.update(mine)
+        self._observe(mine)
+        return True
+
+    async def _renew_what_was_given(self) -> bool:
+        """Renew the lease if the API server gave it to us, and has not ended our term (tryCoordinatedRenew)."""
+        try:
+            current = await self._lock.get()
+        except ApiStatusError as error:
+            if error.code != 404:
+                raise
+            log.info("Lease lock not found", lock=str(self._lock))
+            return False
+        self._take_notice(current)
+        if not self._is_lease_valid():
+            log.info("Lease has expired", lock=str(self._lock))
+            return False
+        if not self.is_leader:
+            log.info("Lease is held and has not yet expired", v=6, lock=str(self._lock), holder=current.holder)
+            return False
+        if current.preferred_holder:
+            log.info("Lease is marked as 'end of term'", v=4, lock=str(self._lock))
+            return False
+        if self._on_slow_renewal is not None:
+            self._on_slow_renewal()
+        mine = self._record(current, transitions=current.transitions, strategy=current.strategy)
         await self._lock.update(mine)
         self._observe(mine)
         return True
@@ -232,7 +261,7 @@ class LeaderElector:
         self._observe(free)
         return True
 
-    def _record(self, before: LeaderRecord, *, transitions: int) -> LeaderRecord:
+    def _record(self, before: LeaderRecord, *, transitions: int, strategy: str = "") -> LeaderRecord:
         now = MicroTime.of(utc(self._clock))
         return LeaderRecord(
             holder=self._lock.identity,
@@ -240,7 +269,14 @@ class LeaderElector:
             acquire_time=before.acquire_time if self.is_leader else now,
             renew_time=now,
             transitions=transitions,
+            strategy=strategy,
         )
+
+    def _take_notice(self, read: LeaderRecord) -> None:
+        """Time counts from the moment at which what is read differs from what was read before."""
+        if read != self._last_read:
+            self._observe(read)
+            self._last_read = read
 
     def _observe(self, record: LeaderRecord) -> None:
         self._observed = record

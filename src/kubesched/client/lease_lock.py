@@ -22,6 +22,10 @@ class LeaderRecord(msgspec.Struct, frozen=True, kw_only=True):
     acquire_time: MicroTime | None = None
     renew_time: MicroTime | None = None
     transitions: int = 0
+    strategy: str = ""
+    """How the API server chooses among candidates, if it does."""
+    preferred_holder: str = ""
+    """Who shall lead next: the term of today's holder ends."""
 
 
 class LeaseLock:
@@ -89,14 +93,18 @@ class LeaseLock:
             acquire_time=spec.acquire_time,
             renew_time=spec.renew_time,
             transitions=spec.lease_transitions or 0,
+            strategy=spec.strategy,
+            preferred_holder=spec.preferred_holder,
         )
 
 
 def _spec(record: LeaderRecord) -> dict[str, Any]:
+    coordinated = {"strategy": record.strategy, "preferredHolder": record.preferred_holder}
     return {
         "holderIdentity": record.holder,
         "leaseDurationSeconds": record.lease_seconds,
         "acquireTime": to_builtins(record.acquire_time),
         "renewTime": to_builtins(record.renew_time),
         "leaseTransitions": record.transitions,
+        **{name: value for name, value in coordinated.items() if value},
     }

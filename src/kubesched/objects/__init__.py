@@ -31,6 +31,8 @@ from kubesched.objects.codec import (
 )
 from kubesched.objects.coordination import (
     Lease,
+    LeaseCandidate,
+    LeaseCandidateSpec,
     LeaseSpec,
 )
 from kubesched.objects.dra import (
@@ -345,6 +347,8 @@ __all__ = [
     "LabelSelector",
     "LabelSelectorRequirement",
     "Lease",
+    "LeaseCandidate",
+    "LeaseCandidateSpec",
     "LeaseSpec",
     "ListMeta",
     "LocalVolumeSource",

@@ -1,4 +1,4 @@
-"""Lease: the lock of leader election."""
+"""Lease: the lock of leader election. LeaseCandidate: who stands for it."""
 
 from __future__ import annotations
 
@@ -19,3 +19,17 @@ class LeaseSpec(KubeStruct):
 class Lease(KubeStruct):
     metadata: ObjectMeta = ObjectMeta()
     spec: LeaseSpec = LeaseSpec()
+
+
+class LeaseCandidateSpec(KubeStruct):
+    lease_name: str = ""
+    ping_time: MicroTime | None = None
+    renew_time: MicroTime | None = None
+    binary_version: str = ""
+    emulation_version: str = ""
+    strategy: str = ""
+
+
+class LeaseCandidate(KubeStruct):
+    metadata: ObjectMeta = ObjectMeta()
+    spec: LeaseCandidateSpec = LeaseCandidateSpec()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from kubesched.objects.base import KubeStruct
-from kubesched.objects.coordination import Lease
+from kubesched.objects.coordination import Lease, LeaseCandidate
 from kubesched.objects.dra import DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice
 from kubesched.objects.event import Event
 from kubesched.objects.node import Node
@@ -75,6 +75,7 @@ KINDS: Final[dict[str, Kind]] = {
         Kind("ResourceClaim", ResourceClaim, "resource.k8s.io/v1", "resourceclaims", True),
         Kind("ResourceClaimTemplate", ResourceClaimTemplate, "resource.k8s.io/v1", "resourceclaimtemplates", True),
         Kind("Lease", Lease, "coordination.k8s.io/v1", "leases", True),
+        Kind("LeaseCandidate", LeaseCandidate, "coordination.k8s.io/v1beta1", "leasecandidates", True),
         Kind("Event", Event, "events.k8s.io/v1", "events", True),
     )
 }

@@ -168,7 +168,7 @@ class FakeApiServer:
 
     def _of(self, collection: str, namespace: str | None) -> list[Manifest]:
         objects = self.objects.get(collection, {}).values()
-        return [value for value in objects if namespace in (None, value["metadata"].get("namespace"))]
+        return [value for value in objects if _is_in(namespace, value)]
 
     async def stream(self, path: str, *, query: str = "", time_limit: float) -> AsyncGenerator[bytes, None]:
         self._admit("GET", path, query, None)
@@ -178,11 +178,14 @@ class FakeApiServer:
                 raise failure
             raise_for_status(failure, method="GET", url=path)
         options = parse_qs(query)
+        match = _PATH.fullmatch(path)
+        assert match is not None, path
+        collection, namespace = f"{match['root']}/{match['plural']}", match["namespace"]
         if "sendInitialEvents" in options:
             if not self.streams_lists:
                 refusal = _status(422, "Invalid", "sendInitialEvents: Forbidden: the WatchList feature is disabled")
                 raise_for_status(refusal, method="GET", url=path)
-            for manifest in self._of(path, None):
+            for manifest in self._of(collection, namespace):
                 yield _line("ADDED", manifest)
             version = self._version
             annotations = {"k8s.io/initial-events-end": "true"}
@@ -193,19 +196,21 @@ class FakeApiServer:
         broken = asyncio.Event()
         self._watches.add(broken)
         try:
-            async for line in self._changes_since(path, version, broken):
+            async for line in self._changes_since(collection, namespace, version, broken):
                 yield line
         finally:
             self._watches.discard(broken)
 
-    async def _changes_since(self, path: str, version: int, broken: asyncio.Event) -> AsyncGenerator[bytes, None]:
+    async def _changes_since(
+        self, collection: str, namespace: str | None, version: int, broken: asyncio.Event
+    ) -> AsyncGenerator[bytes, None]:
         while not (broken.is_set() or self.down):
             if version < self._oldest:
                 yield _line("ERROR", {"kind": "Status", "code": 410, "reason": "Expired", "message": "too old"})
                 return
             for change in [change for change in self._history if change.version > version]:
                 version = change.version
-                if change.collection == path:
+                if change.collection == collection and _is_in(namespace, change.manifest):
                     yield _line(change.type, change.manifest)
             changed = self._changed
             if not any(change.version > version for change in self._history):
@@ -226,6 +231,10 @@ class FakeApiServer:
 
 def _key(metadata: Manifest) -> str:
     return f"{metadata['namespace']}/{metadata['name']}" if metadata.get("namespace") else str(metadata["name"])
+
+
+def _is_in(namespace: str | None, manifest: Manifest) -> bool:
+    return namespace in (None, manifest["metadata"].get("namespace"))
 
 
 def _merged(base: Manifest, patch: Manifest) -> Manifest:

@@ -57,7 +57,7 @@ class Link(FakeApiServer):
 class Candidate:
     """A replica: its elector, what it heard, and whether it believes to lead."""
 
-    def __init__(self, server: FakeApiServer, clock: VirtualClock, identity: str) -> None:
+    def __init__(self, server: FakeApiServer, clock: VirtualClock, identity: str, *, coordinated: bool = False) -> None:
         rng = random.Random(identity)
         self.link = Link(server)
         rest = RestClient(self.link, clock, rng)
@@ -69,6 +69,7 @@ class Candidate:
             ElectionTiming(),
             clock,
             rng,
+            coordinated=coordinated,
             on_started_leading=self._started,
             on_stopped_leading=self._stopped,
             on_new_leader=lambda leader: self.heard.append(f"leader {leader}"),
@@ -99,8 +100,14 @@ class Scene:
         self.server = FakeApiServer()
         self.clock = VirtualClock()
 
-    def candidate(self, identity: str) -> Candidate:
-        return Candidate(self.server, self.clock, identity)
+    def candidate(self, identity: str, *, coordinated: bool = False) -> Candidate:
+        return Candidate(self.server, self.clock, identity, coordinated=coordinated)
+
+    def give_lease_to(self, identity: str, **spec: object) -> None:
+        """What the API server does in a coordinated election."""
+        given = {"holderIdentity": identity, "leaseDurationSeconds": 15, "leaseTransitions": 3, **spec}
+        name, _, namespace = reversed(KEY.partition("/"))
+        self.server.put(LEASES, {"metadata": {"name": name, "namespace": namespace}, "spec": given})
 
     async def wait(self, seconds: float = 0.0) -> None:
         await self.clock.advance(0)
@@ -338,3 +345,38 @@ def test_identities_differ() -> None:
     first, second = default_identity("host", rng), default_identity("host", rng)
     assert first.startswith("host_")
     assert first != second
+
+
+async def test_waits_for_the_lease_of_a_coordinated_election() -> None:
+    """It never takes the lease itself, be there none, or an expired one; what it was given, it renews as it is."""
+    scene = Scene()
+    a = scene.candidate("a", coordinated=True)
+    a.start()
+    await scene.wait(30)
+    assert not scene.server.objects.get(LEASES)
+    scene.give_lease_to("b")
+    await scene.wait(60)
+    assert not a.leading
+    assert scene.spec["holderIdentity"] == "b"
+    scene.give_lease_to("a", strategy="OldestEmulationVersion")
+    await scene.wait(10)
+    assert a.leading
+    assert scene.spec["holderIdentity"] == "a"
+    assert scene.spec["strategy"] == "OldestEmulationVersion"
+    assert scene.spec["leaseTransitions"] == 3
+    await a.cancel()
+    assert scene.spec["holderIdentity"] == ""
+
+
+async def test_a_term_ends_when_the_server_prefers_another() -> None:
+    """The lease is no longer renewed, and so it is lost before another one may lead."""
+    scene = Scene()
+    scene.give_lease_to("a")
+    a = scene.candidate("a", coordinated=True)
+    a.start()
+    await scene.wait(5)
+    assert a.leading
+    scene.give_lease_to("a", preferredHolder="b")
+    await scene.wait(13)
+    assert not a.leading
+    assert a.heard[-1] == "stopped"
