@@ -203,9 +203,10 @@ class HistogramSeries:
         self.counts = [0] * (len(bounds) + 1)
         self.sum = 0.0
 
-    def observe(self, value: float) -> None:
-        self.counts[bisect_left(self._bounds, value)] += 1
-        self.sum += value
+    def observe(self, value: float, times: int = 1) -> None:
+        """`times`: so many observations that a sampled one stands for."""
+        self.counts[bisect_left(self._bounds, value)] += times
+        self.sum += times * value
 
     def reset(self) -> None:
         self.counts = [0] * len(self.counts)
