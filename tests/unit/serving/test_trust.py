@@ -120,5 +120,5 @@ async def test_a_file_without_authorities_is_named(tmp_path: Path, content: byte
     """Whatever is in it: who renews it may be in the middle of writing, and nothing else must stop for that."""
     file = tmp_path / "ca.crt"
     file.write_bytes(content)
-    with pytest.raises(ConfigurationError, match="ca.crt: no certificate authority in it"):
+    with pytest.raises(ConfigurationError, match=r"ca\.crt: no certificate authority in it"):
         await TrustLoader(AuthenticationOptions(client_ca_file=str(file)), None).load()
