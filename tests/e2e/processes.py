@@ -72,7 +72,7 @@ class Process:
 def free_port() -> int:
     """A port for a program that cannot choose one itself, and binds it some seconds from now.
 
-    It is below those that the kernel gives to outgoing connections, which would take it in the meantime, again and again.
+    It is below those that the kernel gives to outgoing connections, any of which could take it in the meantime.
     """
     while True:
         port = _chance.randrange(20_000, 32_000)
