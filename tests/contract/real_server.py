@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ from typing import Final
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from tests.contract.harness import Client
+from tests.e2e.processes import free_port
 from tools.controlplane.install import cache_folder
 
 TOKEN: Final = "contract"
@@ -30,7 +30,7 @@ def find_assets() -> Path | None:
 @contextlib.contextmanager
 def running(assets: Path, directory: Path) -> Iterator[str]:
     """The address of a kube-apiserver that takes `TOKEN`; both programs end with the context."""
-    etcd_port, peer_port, port = _free_port(), _free_port(), _free_port()
+    etcd_port, peer_port, port = free_port(), free_port(), free_port()
     etcd = [
         str(assets / "etcd"),
         f"--data-dir={directory / 'etcd'}",
@@ -93,9 +93,3 @@ def _wait_ready(address: str) -> None:
             client.close()
         time.sleep(0.25)  # noqa: TID251 waits for another program
     raise TimeoutError(f"kube-apiserver at {address} did not become ready")
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

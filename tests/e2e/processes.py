@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import random
 import signal
 import socket
 import subprocess
@@ -14,6 +16,8 @@ T = TypeVar("T")
 
 # A wait ends when its condition holds; this is only when to give up, on a machine that may be slow and shared.
 PATIENCE = 120.0
+
+_chance = random.SystemRandom()  # not seeded: several test runs may share the machine
 
 
 class Process:
@@ -66,10 +70,15 @@ class Process:
 
 
 def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port: int = listener.getsockname()[1]
-        return port
+    """A port for a program that cannot choose one itself, and binds it some seconds from now.
+
+    It is below those that the kernel gives to outgoing connections, any of which could take it in the meantime.
+    """
+    while True:
+        port = _chance.randrange(20_000, 32_000)
+        with socket.socket() as listener, contextlib.suppress(OSError):
+            listener.bind(("127.0.0.1", port))
+            return port
 
 
 def eventually(look: Callable[[], T | None], what: str, seconds: float = PATIENCE, every: float = 0.05) -> T:

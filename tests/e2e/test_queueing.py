@@ -9,14 +9,13 @@ from tests.e2e.control_plane import ControlPlane
 from tests.e2e.manifests import condition, node, pod
 from tests.e2e.processes import eventually
 
-# Without the node's event the pod would be tried again when the queue's timer, every 30 seconds, finds it left over.
-TOO_SOON_FOR_A_TIMER = 15.0
-
 
 def test_a_pod_that_fits_nowhere_is_placed_when_a_node_comes(
     cluster: ControlPlane, start_scheduler: StartScheduler
 ) -> None:
-    """It says why it waits, and the new node wakes it: within a second where the machine is free."""
+    """It says why it waits, and the new node wakes it. Without the node's event it would be left over for five minutes,
+    which is longer than we wait.
+    """
     cluster.admin.create(node("small", cpu="1"))
     start_scheduler()
     cluster.admin.create(pod("large", cpu="2"))
@@ -24,11 +23,8 @@ def test_a_pod_that_fits_nowhere_is_placed_when_a_node_comes(
     assert (reason["status"], reason["reason"]) == ("False", "Unschedulable")
     assert reason["message"].startswith("0/1 nodes are available: 1 Insufficient cpu.")
 
-    time.sleep(1.1)  # its backoff
-    added = time.monotonic()
     cluster.admin.create(node("roomy", cpu="4"))
-    eventually(lambda: cluster.admin.node_of("large") == "roomy", "the pod is placed", every=0.01)
-    assert time.monotonic() - added < TOO_SOON_FOR_A_TIMER
+    eventually(lambda: cluster.admin.node_of("large") == "roomy", "the pod is placed")
 
 
 def test_a_gated_pod_waits_for_its_gates(cluster: ControlPlane, start_scheduler: StartScheduler) -> None:

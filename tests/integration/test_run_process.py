@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
@@ -14,6 +13,7 @@ from random import Random
 import pytest
 from msgspec.structs import replace
 from prometheus_client import CollectorRegistry
+from tests.e2e.processes import free_port
 
 from kubesched.assembly.run import RunSettings, SchedulerProcess
 from kubesched.assembly.run_clients import Clients, choose_connection
@@ -57,7 +57,7 @@ class Scene:
         )
 
     def process(self, config: KubeSchedulerConfiguration) -> SchedulerProcess:
-        endpoints = EndpointOptions(serving=ServingOptions(bind_address="127.0.0.1", port=_free_port()))
+        endpoints = EndpointOptions(serving=ServingOptions(bind_address="127.0.0.1", port=free_port()))
         settings = RunSettings(config=config, endpoints=endpoints)
         return SchedulerProcess(settings, SystemClock(), Random(1), exit_now=self.exits.put_nowait)
 
@@ -167,10 +167,3 @@ async def _holder(scene: Scene) -> str:
 
 def _seconds(number: float) -> timedelta:
     return timedelta(seconds=number)
-
-
-def _free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port: int = listener.getsockname()[1]
-        return port

@@ -9,6 +9,7 @@ until its input ends: whoever started it is gone then, however that came.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import copy
 import errno
 import gc
@@ -200,10 +201,10 @@ async def _serve(options: ClusterOptions) -> int:
         [asyncio.ensure_future(over.wait()), asyncio.ensure_future(cluster.crashed.wait())],
         return_when=asyncio.FIRST_COMPLETED,
     )
-    if cluster.crashed.is_set():
-        return 1
-    await cluster.stop()
-    return 0
+    # Who crashed has said why. A store that cannot write says so again when it is closed.
+    with contextlib.suppress(OSError) if cluster.crashed.is_set() else contextlib.nullcontext():
+        await cluster.stop()
+    return 1 if cluster.crashed.is_set() else 0
 
 
 def _answer(answer: ClusterAnswer) -> None:

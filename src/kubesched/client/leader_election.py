@@ -181,7 +181,7 @@ class LeaderElector:
         except ApiStatusError as error:
             if error.code != 404:
                 raise
-            mine = self._record(LeaderRecord(), transitions=0)
+            mine = self._record(None, transitions=0)
             await self._lock.create(mine)
             self._observe(mine)
             return True
@@ -261,12 +261,13 @@ class LeaderElector:
         self._observe(free)
         return True
 
-    def _record(self, before: LeaderRecord, *, transitions: int, strategy: str = "") -> LeaderRecord:
+    def _record(self, before: LeaderRecord | None, *, transitions: int, strategy: str = "") -> LeaderRecord:
+        """What the lease shall say; without one before it (it may be deleted while we lead), it is acquired now."""
         now = MicroTime.of(utc(self._clock))
         return LeaderRecord(
             holder=self._lock.identity,
             lease_seconds=int(self._timing.lease_duration),
-            acquire_time=before.acquire_time if self.is_leader else now,
+            acquire_time=before.acquire_time if before is not None and self.is_leader else now,
             renew_time=now,
             transitions=transitions,
             strategy=strategy,

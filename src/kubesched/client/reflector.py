@@ -163,9 +163,10 @@ class Reflector(Generic[T]):
     async def _keep_watching(self) -> None:
         """Watch from the last version, again and again; return when the server has forgotten it."""
         while True:
-            started, events = self._clock.monotonic(), self._events
+            started, events, has_failed = self._clock.monotonic(), self._events, True
             try:
                 await self._watch(self._watch_query(initial=False), None)
+                has_failed = False
             except ApiStatusError as error:
                 if _is_expired(error):
                     log.info("Watch closed: relisting", v=4, type=self._kind.plural, err=error)
@@ -175,7 +176,8 @@ class Reflector(Generic[T]):
                 log.info("Watch refused", v=1, type=self._kind.plural, err=error)
             except TransportError as error:
                 log.info("Watch broke", v=1, type=self._kind.plural, err=error)
-            if self._events == events and self._clock.monotonic() - started < VERY_SHORT:
+            # A server in trouble may take its time to refuse: that is no reason to ask again at once.
+            if self._events == events and (has_failed or self._clock.monotonic() - started < VERY_SHORT):
                 await self._clock.sleep(self._backoff.next_delay())
 
     async def _watch(self, query: str, initial: InitialList[T] | None) -> None:

@@ -79,7 +79,8 @@ class StrictDecoder:
 
     def _scalar(self, value: Any, expected: inspect.Type, path: str) -> Any:
         match expected:
-            case inspect.IntType(ge=low, le=high) if isinstance(value, int) and not isinstance(value, bool):
+            case inspect.IntType(ge=low, le=high) if _is_whole(value):
+                value = int(value)
                 if (low is not None and value < low) or (high is not None and value > high):
                     self.problems.append(invalid(path, value, f"not in valid range [{low}, {high}]"))
                 return value
@@ -108,6 +109,11 @@ class StrictDecoder:
         shown = kind_of(value) if isinstance(value, dict | list) else value
         self.problems.append(invalid(path, shown, f"must be of type {_json_type(expected)}"))
         return _zero(expected)
+
+
+def _is_whole(value: Any) -> bool:
+    """Whether JSON would show an integer: 2.0 and 1e3 are 2 and 1000 there."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and value == value // 1
 
 
 def child(path: str, name: str) -> str:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Hashable, Iterable
 from typing import Any, Final
 
 import yaml
 
 from kubesched.errors import ConfigurationError
-from kubesched.objects.yaml_text import NestedTooDeeplyError, load_yaml, yaml_problem
+from kubesched.objects.yaml_text import NestedTooDeeplyError, load_yaml_documents, yaml_problem
 
 try:
     from yaml import CSafeLoader as _SafeLoader
@@ -18,6 +19,8 @@ except ImportError:  # PyYAML built without libyaml
 
 
 _TOO_DEEP: Final = "the configuration is nested too deeply"
+_NOT_YAML: Final = "error converting YAML to JSON: yaml"
+_EXPONENTIAL: Final = re.compile(r"[-+]?[0-9]+[eE][-+]?[0-9]+")
 
 
 class Document(dict[str, Any]):
@@ -103,12 +106,18 @@ def _construct_list(loader: _Loader, node: yaml.SequenceNode) -> list[Any]:
 
 _Loader.add_constructor("tag:yaml.org,2002:map", _construct_document)
 _Loader.add_constructor("tag:yaml.org,2002:seq", _construct_list)
+# YAML 1.1 asks for a point in a number with an exponent; Go's YAML and JSON do not.
+_Loader.add_implicit_resolver("tag:yaml.org,2002:float", _EXPONENTIAL, list("-+0123456789"))
 
 
 def _parse_yaml(text: str) -> object:
+    """The only document. Empty ones may follow: a separator at the end of a file harms nobody."""
     try:
-        return load_yaml(text, _Loader)
+        documents = load_yaml_documents(text, _Loader)
     except NestedTooDeeplyError as error:
         raise ConfigurationError([_TOO_DEEP]) from error
     except yaml.YAMLError as error:
-        raise ConfigurationError([f"error converting YAML to JSON: yaml: {yaml_problem(error)}"]) from error
+        raise ConfigurationError([f"{_NOT_YAML}: {yaml_problem(error)}"]) from error
+    if any(document is not None for document in documents[1:]):
+        raise ConfigurationError([f"{_NOT_YAML}: expected a single document in the stream, but found another document"])
+    return documents[0] if documents else None

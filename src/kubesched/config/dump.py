@@ -45,8 +45,10 @@ def _plain(value: Any) -> Any:
     match value:
         case msgspec.Struct():
             return _plain_struct(value)
-        case tuple():
+        case tuple() | list():
             return [_plain(item) for item in value]
+        case dict():  # not as it is: the mappings of a file are a class of their own, which no YAML writer knows
+            return {key: _plain(item) for key, item in value.items()}
         case timedelta():
             return format_duration(value)
         case bytes():

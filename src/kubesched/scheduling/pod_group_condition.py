@@ -7,12 +7,14 @@ from typing import Final
 from msgspec.structs import replace
 
 from kubesched.clock import Clock, utc
-from kubesched.errors import ClientError
+from kubesched.errors import ApiStatusError, ClientError
 from kubesched.framework import ApiWriter, ObjectStores, PodGroupInfo, Status
 from kubesched.objects import Condition, PodGroup, to_builtins
 from kubesched.telemetry.logging import log
 
 SCHEDULED: Final = "PodGroupScheduled"
+# Seconds before each further try, with what is known of the group by then.
+PAUSES: Final = (0.05, 0.25, 1.0, 5.0)
 
 
 class PodGroupConditions:
@@ -23,6 +25,21 @@ class PodGroupConditions:
         self._clock = clock
 
     async def write(self, api: ApiWriter, group: PodGroupInfo, status: Status) -> None:
+        """A group that somebody else has changed is looked at again. Hearing of our own last write may take a while,
+        too: what happens to a group within that time must not be lost, since nothing else may happen to it.
+        """
+        for pause in (*PAUSES, None):
+            try:
+                await self._write_once(api, group, status)
+            except ClientError as error:
+                is_conflict = isinstance(error, ApiStatusError) and error.code == 409
+                if is_conflict and pause is not None:
+                    await self._clock.sleep(pause)
+                    continue
+                log.error("Failed to update PodGroup status", error, podGroup=group.key)
+            return
+
+    async def _write_once(self, api: ApiWriter, group: PodGroupInfo, status: Status) -> None:
         known = self._groups.get(group.name, group.namespace)
         if known is None:
             log.warning("Pod group is gone: its status is not written", podGroup=group.key)
@@ -34,10 +51,7 @@ class PodGroupConditions:
             "metadata": {"resourceVersion": known.metadata.resource_version},
             "status": {"conditions": [to_builtins(condition) for condition in conditions]},
         }
-        try:
-            await api.patch(PodGroup, group.name, body, namespace=group.namespace, subresource="status")
-        except ClientError as error:
-            log.error("Failed to update PodGroup status", error, podGroup=group.key)
+        await api.patch(PodGroup, group.name, body, namespace=group.namespace, subresource="status")
 
     def _changed(self, group: PodGroup, new: Condition) -> list[Condition] | None:
         """The group's conditions with the new one; None if there is nothing to write."""

@@ -8,16 +8,15 @@ import ipaddress
 import socket
 from collections.abc import Generator
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 import uvicorn
 from starlette.types import ASGIApp
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from kubesched.clock import Clock
 from kubesched.errors import ConfigurationError
-from kubesched.serving.access_control import PEER_CERTIFICATE
 from kubesched.serving.authentication import Authenticator
+from kubesched.serving.connection import Connection
 from kubesched.serving.tls import ServingCertificates, TlsOptions
 from kubesched.serving.trust import TrustLoader
 from kubesched.telemetry.logging import log
@@ -67,7 +66,7 @@ class SecureServer:
         """Run until `stop`, or until cancelled. Open requests get five seconds to finish."""
         config = uvicorn.Config(
             app,
-            http=_PeerCertificateProtocol,
+            http=Connection,
             ws="none",
             lifespan="off",
             log_config=None,
@@ -149,13 +148,3 @@ class _Server(uvicorn.Server):
     def capture_signals(self) -> Generator[None, None, None]:
         """Signals are the scheduler's business."""
         yield
-
-
-class _PeerCertificateProtocol(HttpToolsProtocol):
-    """Tells the application which certificate the TLS peer showed: uvicorn copies `app_state` into each scope."""
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn declares it
-        super().connection_made(transport)
-        tls: Any = transport.get_extra_info("ssl_object")
-        certificate = tls.getpeercert(binary_form=True) if tls is not None else None
-        self.app_state = {**self.app_state, PEER_CERTIFICATE: certificate}

@@ -178,3 +178,5 @@ def _bundle_of(file: str) -> CaBundle:
         return CaBundle.parse(Path(file).read_text(), file)
     except OSError as error:
         raise ConfigurationError([f"{file}: {error.strerror}"]) from error
+    except UnicodeDecodeError as error:
+        raise ConfigurationError([f"{file}: no certificate authority in it: not PEM, but binary"]) from error

@@ -282,6 +282,18 @@ async def test_a_conflict_is_read_again() -> None:
         assert a.leading
 
 
+async def test_a_lease_deleted_by_hand_is_made_anew() -> None:
+    """The leader goes on, and the new lease is as complete as the first one."""
+    scene = Scene()
+    async with scene.leading("a") as a:
+        scene.server.remove(LEASES, KEY)
+        await scene.wait(2.1)
+        assert a.leading
+        assert scene.spec["holderIdentity"] == "a"
+        assert scene.spec["acquireTime"] == scene.spec["renewTime"]
+        assert scene.spec["leaseTransitions"] == 0
+
+
 async def test_a_lease_taken_by_another_is_not_taken_back() -> None:
     """Whatever the reason, two leaders never write over each other."""
     scene = Scene()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
@@ -240,6 +240,27 @@ async def test_no_busy_loop_while_the_server_is_down() -> None:
         await scene.wait(61)
         assert scene.names() == ["a", "b"]
     assert 12 <= tries <= 30
+
+
+async def test_no_busy_loop_with_a_server_that_refuses_slowly() -> None:
+    """An overloaded server refuses after seconds: tries get rarer all the same."""
+
+    class Overloaded(FakeApiServer):
+        async def stream(self, path: str, *, query: str = "", time_limit: float) -> AsyncGenerator[bytes, None]:
+            if self.failures:
+                await scene.clock.sleep(3.0)
+            async for chunk in super().stream(path, query=query, time_limit=time_limit):
+                yield chunk
+
+    scene = Scene()
+    scene.server = Overloaded()
+    scene.pod("a")
+    async with scene.running():
+        scene.server.failures = [failure(503, "ServiceUnavailable", "etcd is slow")] * 1000
+        scene.server.break_watches()
+        await scene.wait(600)
+        tries = 1000 - len(scene.server.failures)
+    assert tries <= 25
 
 
 async def test_the_first_list_waits_for_the_server() -> None:

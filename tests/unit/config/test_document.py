@@ -18,6 +18,8 @@ from kubesched.errors import ConfigurationError
         pytest.param('{\n\t"a": 1}', {"a": 1}, id="JSON with tabs"),
         pytest.param("{a: 1, b: c}", {"a": 1, "b": "c"}, id="YAML in flow style"),
         pytest.param("day: 2026-01-02", {"day": "2026-01-02"}, id="a date stays text"),
+        pytest.param("a: 1e3\nb: 2E-1\nc: 1e", {"a": 1000.0, "b": 0.2, "c": "1e"}, id="numbers with an exponent"),
+        pytest.param("---\na: 1\n---\n# the end\n", {"a": 1}, id="nothing after a separator"),
         pytest.param("on: 1\n1: 2", {"on": 1, "1": 2}, id="keys are text"),
         pytest.param("base: &b {x: 1}\nuse: {<<: *b, y: 2}", {"base": {"x": 1}, "use": {"x": 1, "y": 2}}, id="a merge"),
     ],

@@ -173,3 +173,14 @@ def test_shape() -> None:
             "minCandidateNodesPercentage": 10,
         },
     }
+
+
+def test_arguments_of_a_plugin_of_the_users_own() -> None:
+    """They are written as they were read: mappings, lists and all."""
+    args = {"zones": [{"name": "a", "weight": 2.5}], "limits": {"cpu": 4, "labels": None}}
+    text = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n" + yaml.safe_dump(
+        {"profiles": [{"pluginConfig": [{"name": "Mine", "args": args}]}]}
+    )
+    config = complete_config(text, GATES)
+    assert yaml.safe_load(dump_yaml(config))["profiles"][0]["pluginConfig"][0] == {"name": "Mine", "args": args}
+    assert complete_config(dump_yaml(config), GATES) == config

@@ -89,6 +89,11 @@ def test_empty_file_is_the_default() -> None:
     assert load("") == default_config()
 
 
+def test_whole_numbers_however_they_are_written() -> None:
+    """2.0 and 1e1 are integers in the JSON that kube-scheduler makes of YAML."""
+    assert load("parallelism: 2.0\npodMaxBackoffSeconds: 1e1\n") == load("parallelism: 2\npodMaxBackoffSeconds: 10\n")
+
+
 def test_what_kube_scheduler_writes() -> None:
     """The file that kube-scheduler --write-config-to produces loads to our defaults, with its explicit 0 percent."""
     loaded = load_config_file(DATA / "kube_scheduler_default.yaml")

@@ -22,6 +22,7 @@ from kubesched.errors import ConfigurationError
 from kubesched.serving.app import Pages, build_app
 from kubesched.serving.authentication import Authenticator
 from kubesched.serving.authorization import AuthorizationOptions, Authorizer
+from kubesched.serving.connection import HEAD_BYTES
 from kubesched.serving.server import SecureServer, ServingOptions, bind
 from kubesched.serving.tls import ServingCertificates, TlsOptions
 from kubesched.serving.trust import AuthenticationOptions, TrustLoader
@@ -186,3 +187,55 @@ async def test_a_cancelled_server_leaves_no_port_open(reviews: FakeReviews) -> N
             await task
         with pytest.raises(ConnectionRefusedError):
             socket.create_connection(("127.0.0.1", port), timeout=1)
+
+
+async def converse(server: SecureServer, *parts: bytes) -> bytes:
+    """Send these bytes as a stranger, and read what comes until the server hangs up."""
+    tls = ssl._create_unverified_context()
+    reader, writer = await asyncio.open_connection("127.0.0.1", server.port, ssl=tls)
+    try:
+        with contextlib.suppress(ConnectionError):  # the server need not read to the end
+            for part in parts:
+                writer.write(part)
+                await writer.drain()
+        return await asyncio.wait_for(reader.read(), timeout=30)
+    except ConnectionError:
+        return b""
+    finally:
+        writer.close()
+
+
+async def test_a_head_without_end_is_not_kept_in_memory(reviews: FakeReviews) -> None:
+    """Header fields beyond a mebibyte end the connection, whoever sends them; what follows is not read."""
+    async with serving(reviews, TlsOptions(), dict) as server:
+        head = b"GET /livez HTTP/1.1\r\nHost: x\r\nX-Filler: "
+        answer = await converse(server, head, b"a" * HEAD_BYTES)
+        assert answer.startswith(b"HTTP/1.1 431 ")
+        # Who goes on sending meets a closed connection, and may not get to see the answer.
+        assert not (await converse(server, head, *[b"a" * HEAD_BYTES] * 8)).startswith(b"HTTP/1.1 200")
+        assert await get(server, "/livez") == (200, "ok")
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        pytest.param((), id="nothing at all"),
+        pytest.param((b"GET /livez HTTP/1.1\r\nHost: x\r\n",), id="a head that never ends"),
+    ],
+)
+async def test_a_connection_that_asks_nothing_is_closed(
+    reviews: FakeReviews, monkeypatch: pytest.MonkeyPatch, parts: tuple[bytes, ...]
+) -> None:
+    """Idle strangers would use up the process's open files."""
+    monkeypatch.setattr("kubesched.serving.connection.HEAD_SECONDS", 0.05)
+    async with serving(reviews, TlsOptions(), dict) as server:
+        assert await converse(server, *parts) == b""
+
+
+async def test_requests_in_turn_each_have_their_own_time_and_room(reviews: FakeReviews) -> None:
+    """The bounds are those of one head, not of a connection."""
+    async with serving(reviews, TlsOptions(), dict) as server:
+        request = b"GET /livez HTTP/1.1\r\nHost: x\r\nX-Filler: " + b"a" * (1 << 19) + b"\r\n"
+        last = request + b"Connection: close\r\n"
+        answer = await converse(server, *(head + b"\r\n" for head in (request, request, request, last)))
+        assert answer.count(b"HTTP/1.1 200 OK") == 4

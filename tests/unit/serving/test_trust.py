@@ -106,3 +106,19 @@ async def test_a_missing_ca_file_is_named() -> None:
     """The flag's file, and why."""
     with pytest.raises(ConfigurationError, match=r"/nowhere/ca\.crt: No such file or directory"):
         await TrustLoader(AuthenticationOptions(client_ca_file="/nowhere/ca.crt"), None).load()
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param(b"", id="nothing"),
+        pytest.param(b"kind: Config", id="another file"),
+        pytest.param(b"\x30\x82\x01\xff", id="DER"),
+    ],
+)
+async def test_a_file_without_authorities_is_named(tmp_path: Path, content: bytes) -> None:
+    """Whatever is in it: who renews it may be in the middle of writing, and nothing else must stop for that."""
+    file = tmp_path / "ca.crt"
+    file.write_bytes(content)
+    with pytest.raises(ConfigurationError, match=r"ca\.crt: no certificate authority in it"):
+        await TrustLoader(AuthenticationOptions(client_ca_file=str(file)), None).load()

@@ -47,6 +47,15 @@ PROFILING_FLAGS: Final = {
     "contention-profiling": "enable_contention_profiling",
 }
 
+# Gates that kube-scheduler heeds and this scheduler does not (docs/status.md): off by default, all of them.
+GATES_NOT_HEEDED: Final = (
+    "DRADeviceTaintRules",
+    "DRAListTypeAttributes",
+    "DRANodeAllocatableResources",
+    "DRAWorkloadResourceClaims",
+    "WorkloadAwarePreemption",
+)
+
 _METRIC_LABEL: Final = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*,[a-zA-Z_][a-zA-Z0-9_]*")
 
 
@@ -82,11 +91,19 @@ class RunOptions:
         return msgspec.structs.replace(config, **changes)
 
     def warnings(self) -> list[str]:
-        """Flags that were given in vain."""
-        if not self.config_file:
-            return []
-        ignored = sorted(self.flags.given & {*CLIENT_CONNECTION_FLAGS, *PROFILING_FLAGS})
-        return [f"flag --{name} is deprecated and ignored, since --config is given" for name in ignored]
+        """What was asked for in vain."""
+        in_vain = {*CLIENT_CONNECTION_FLAGS, *PROFILING_FLAGS} if self.config_file else set()
+        return [
+            *(
+                f"flag --{name} is deprecated and ignored, since --config is given"
+                for name in sorted(self.flags.given & in_vain)
+            ),
+            *(
+                f"feature gate {gate} is on, but what it stands for is not implemented"
+                for gate in GATES_NOT_HEEDED
+                if self.feature_gates.enabled(gate)
+            ),
+        ]
 
     def _given(self, fields: Mapping[str, str]) -> dict[str, object]:
         return {field: self.flags[flag] for flag, field in fields.items() if flag in self.flags.given}
