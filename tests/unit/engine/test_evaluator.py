@@ -176,6 +176,25 @@ def test_nodes_that_a_pre_filter_leaves_out_are_counted_in_the_message() -> None
     assert bench.evaluator.filter(bench.info()).evaluated == 1
 
 
+@pytest.mark.parametrize(
+    ("nominated", "message"),
+    [
+        pytest.param("a", "1 not this one, 2 node(s) didn't satisfy plugin(s) [Moody Picky].", id="among those named"),
+        pytest.param("b", "1 full, 1 node(s) didn't satisfy plugin(s) [Full Moody], 1 not this one.", id="left out"),
+        pytest.param("c", "1 not this one, 2 node(s) didn't satisfy plugin(s) [Moody].", id="left out, though it fits"),
+        pytest.param("gone", "1 not this one, 2 node(s) didn't satisfy plugin(s) [Moody].", id="does not exist"),
+    ],
+)
+def test_a_nominated_node_is_asked_before_pre_filter_limits_the_pod(nominated: str, message: str) -> None:
+    """What that tells stays: its status, and the plugin that rejected it (evaluateNominatedNode)."""
+    moody = Moody()
+    moody.answers["PreFilter"] = (PreFilterResult(frozenset(["a"])), SUCCESS)
+    bench = Bench(moody, Picky("a"), Full())
+    bench.place("b", "b")
+    diagnosis = bench.evaluator.filter(bench.info(nominated_node=nominated)).diagnosis()
+    assert diagnosis.message() == f"0/3 nodes are available: {message}"
+
+
 def test_a_pod_that_a_pre_filter_rejects_fits_nowhere() -> None:
     """No row takes it, whatever was known before."""
     moody = Moody()
