@@ -5,6 +5,7 @@
     ├── ConfigurationError      the configuration, a flag or a kubeconfig is wrong; carries every problem found
     ├── IllegalTransitionError  a state machine (cache, queue) was asked for a step that its state does not allow
     ├── PluginError             a plugin raised, or answered with the wrong type or shape
+    │   └── PluginFailedError   a plugin answered that it failed
     ├── RequestRefusedError     the embedded API server refuses a request; carries the Status that it answers with
     └── ClientError             talking to an API server failed
         ├── ApiStatusError      the server answered with a Status other than success
@@ -63,6 +64,13 @@ class PluginError(KubeschedError):
         self.extension_point = extension_point
         self.problem = problem
         super().__init__(f"plugin {plugin} at {extension_point}: {problem}")
+
+
+class PluginFailedError(PluginError):
+    """A plugin answered that it failed; `problem` says so as kube-scheduler does, since users see it in events."""
+
+    def __str__(self) -> str:
+        return self.problem
 
 
 class RequestRefusedError(KubeschedError):

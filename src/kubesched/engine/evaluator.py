@@ -155,7 +155,7 @@ class Evaluator:
             worlds.insert(0, nodes.supposing(nominated if nodes.what_if is None else nodes.what_if | nominated))
         for world in worlds:
             for plugin in plugins:
-                verdict = ask_filter(plugin, state, pod, world)
+                verdict = ask_filter(plugin, state, pod, world, open_nodes)
                 reasons += verdict.at(np.flatnonzero(open_nodes)).histogram()
                 open_nodes = open_nodes & verdict.fitting
         return reasons
@@ -208,7 +208,7 @@ class Evaluator:
         open_nodes = np.ones(len(nodes), dtype=np.bool_)
         for plugin in self._lineup.filters:
             if plugin.name not in fit.state.skipped_filters:
-                verdict = ask_filter(plugin, fit.state, fit.pod, supposed)
+                verdict = ask_filter(plugin, fit.state, fit.pod, supposed, open_nodes)
                 rejected = np.flatnonzero(open_nodes & ~verdict.fitting)
                 if len(rejected):
                     fit.apply_foremost(PluginVerdict(plugin.name, rows[rejected], verdict.at(rejected)))
@@ -224,5 +224,5 @@ class Evaluator:
         for plugin in plugins:
             if not fits.any():
                 break
-            fits = fits & ask_filter(plugin, state, pod, nodes).fitting
+            fits = fits & ask_filter(plugin, state, pod, nodes, fits).fitting
         return fits

@@ -14,6 +14,7 @@ from kubesched.engine.lineup import ask_filter
 from kubesched.engine.pre_filtering import PreFiltered
 from kubesched.engine.row_statuses import PluginVerdict, RowStatuses
 from kubesched.engine.tracker import RowArray, as_rows
+from kubesched.errors import PluginError
 from kubesched.framework import CycleState, Diagnosis, FilterPlugin, Status, Verdict
 from kubesched.objects import Node
 
@@ -168,18 +169,40 @@ class Fit:
         diagnosis.unschedulable_plugins.update(pre_filtered.limiting)
         if not pre_filtered.status.is_success:
             diagnosis.pre_filter_message = pre_filtered.status.message
-            diagnosis.statuses = RowStatuses(self._cluster, [], {}, True, pre_filtered.status)
+            diagnosis.statuses = everywhere = RowStatuses(self._cluster, [], {}, True)
+            everywhere.absent = pre_filtered.status
             diagnosis.add(pre_filtered.status)
             return diagnosis
-        absent = None
-        if pre_filtered.node_names is not None:
-            absent = Status.unresolvable(f"node(s) didn't satisfy plugin(s) [{' '.join(pre_filtered.limiting)}]")
         is_everywhere = self._considered is None
-        statuses = RowStatuses(self._cluster, self._rejections(), self._overrides, is_everywhere, absent)
+        statuses = RowStatuses(self._cluster, self._rejections(), self._overrides, is_everywhere)
+        if pre_filtered.node_names is not None:
+            named = sorted({*pre_filtered.limiting, *self._ask_nominated(statuses)})
+            statuses.absent = Status.unresolvable(f"node(s) didn't satisfy plugin(s) [{' '.join(named)}]")
         diagnosis.statuses = statuses
         diagnosis.unschedulable_plugins |= statuses.plugins() | self._rejectors
         diagnosis.pending_plugins |= statuses.pending_plugins()
         return diagnosis
+
+    def _ask_nominated(self, statuses: RowStatuses) -> list[str]:
+        """The plugin that rejects the node which the pod is nominated to; that node has its status from now on.
+
+        kube-scheduler asks about it before it turns to the nodes that PreFilter named, and what it learns stays:
+        the status of a node that PreFilter left out, and the plugin among those named for all such nodes
+        (evaluateNominatedNode).
+        """
+        name = self.pod.pod.status.nominated_node_name
+        rows = self._existing([name])
+        if rows and name not in statuses:
+            nodes = self._cluster.view(as_rows(rows))
+            for plugin, _ in self.kept.in_order(self.state, with_columns=False):
+                try:
+                    verdict = ask_filter(plugin, self.state, self.pod, nodes)
+                except PluginError:
+                    return []
+                if not verdict.fitting[0]:
+                    self._overrides[rows[0]] = verdict.status(0, plugin.name)
+                    break
+        return [statuses[name].plugin] if name in statuses else []
 
     def _rejections(self) -> list[PluginVerdict]:
         """Per plugin, in order: the rows that it was the first to reject."""

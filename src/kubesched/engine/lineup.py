@@ -9,8 +9,8 @@ from typing import ParamSpec, TypeVar
 
 import numpy as np
 
-from kubesched.columns import Integers, NodeView, PodInfo, PodTemplate
-from kubesched.errors import PluginError
+from kubesched.columns import Booleans, Integers, NodeView, PodInfo, PodTemplate
+from kubesched.errors import PluginError, PluginFailedError
 from kubesched.framework import (
     ALL_NODES,
     CycleState,
@@ -93,17 +93,20 @@ def ask_pre_filter(
     raise PluginError(plugin.name, "PreFilter", problem)
 
 
-def ask_filter(plugin: FilterPlugin, state: CycleState, pod: PodInfo, nodes: NodeView) -> Verdict:
+def ask_filter(
+    plugin: FilterPlugin, state: CycleState, pod: PodInfo, nodes: NodeView, among: Booleans | None = None
+) -> Verdict:
+    """`among` are the nodes that no plugin before has rejected: kube-scheduler asks about no others, so it does not
+    matter if the plugin fails there."""
     try:
         verdict: object = _timed(state, plugin.name, "Filter", plugin.filter_nodes, state, pod.template, nodes)
     except Exception as error:
         raise _broken(plugin.name, "Filter", error) from error
     if not isinstance(verdict, Verdict) or np.shape(verdict.bits) != (len(nodes),):
         raise PluginError(plugin.name, "Filter", f"must answer with a Verdict for {len(nodes)} nodes, not {verdict!r}")
-    for status in verdict.special.values():
-        if not status.is_rejection:
-            # The wording of RunFilterPlugins, which users see in events.
-            raise PluginError(plugin.name, "Filter", f'running "{plugin.name}" filter plugin: {status.message}')
+    for position, status in verdict.special.items():
+        if not status.is_rejection and (among is None or among[position]):
+            raise PluginFailedError(plugin.name, "Filter", f'running "{plugin.name}" filter plugin: {status.message}')
     return verdict
 
 
@@ -115,7 +118,7 @@ def ask_pre_score(plugin: PreScorePlugin, state: CycleState, pod: PodInfo, nodes
     if not isinstance(status, Status):
         raise PluginError(plugin.name, "PreScore", f"must answer with a Status, not {status!r}")
     if not (status.is_success or status.is_skip):
-        raise PluginError(plugin.name, "PreScore", f'running PreScore plugin "{plugin.name}": {status.message}')
+        raise PluginFailedError(plugin.name, "PreScore", f'running PreScore plugin "{plugin.name}": {status.message}')
     return status
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from kubesched.columns import Cluster, NodeView, PodInfo
 from kubesched.engine.lineup import Lineup, ask_pre_filter
-from kubesched.errors import PluginError
+from kubesched.errors import PluginFailedError
 from kubesched.framework import SUCCESS, Code, CycleState, PreFilterPlugin, PreFilterResult, Status
 
 PreFilterAnswer = tuple[PreFilterResult, Status]
@@ -85,7 +85,7 @@ def run_pre_filters(
                 continue
             if status.code is not Code.UNRESOLVABLE:
                 problem = f'running PreFilter plugin "{plugin.name}": {status.message}'
-                raise PluginError(plugin.name, "PreFilter", problem) from status.error
+                raise PluginFailedError(plugin.name, "PreFilter", problem) from status.error
             return PreFiltered(rejection, skipped=skipped), answers
         if result.node_names is not None:
             limiting.add(plugin.name)

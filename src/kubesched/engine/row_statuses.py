@@ -34,14 +34,11 @@ class RowStatuses(NodeStatuses):
         rejections: list[PluginVerdict],
         overrides: dict[int, Status],
         is_everywhere: bool,
-        absent: Status | None,
     ) -> None:
         self._cluster = cluster
         self._rejections = rejections
         self._overrides = overrides
         self._is_everywhere = is_everywhere
-        if absent is not None:
-            self.absent = absent
 
     def plugins(self) -> set[str]:
         return {said.plugin for said in self._rejections} | {s.plugin for s in self._overrides.values() if s.plugin}

@@ -57,9 +57,11 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin):
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Status:
         """A pod without requests changes no balance; scored, such pods would pile up on one node."""
-        return SUCCESS if any(resource.request for resource in self._resources.of(pod.template)) else SKIP
+        return SUCCESS if self._asks_for_something(pod.template) else SKIP
 
     def score_nodes(self, state: CycleState, pod: PodTemplate, nodes: NodeView) -> Integers:
+        if not self._asks_for_something(pod):
+            return np.zeros(len(nodes), dtype=np.int64)  # where a profile runs Score without PreScore
         before: list[Amount] = []
         after: list[Amount] = []
         capacities: list[Amount] = []
@@ -76,6 +78,9 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin):
         if not is_complete:
             return _by_what_nodes_have(before, after, capacities, nodes)
         return column(_change_of_balance(before, after, capacities), nodes)
+
+    def _asks_for_something(self, pod: PodTemplate) -> bool:
+        return any(resource.request for resource in self._resources.of(pod))
 
     def _scored(self, pod: PodTemplate) -> tuple[ScoredResource, ...]:
         requests = pod.requests if pod.has_plain_requests else balance_score_requests(pod.exemplar, self._features)

@@ -176,6 +176,25 @@ def test_nodes_that_a_pre_filter_leaves_out_are_counted_in_the_message() -> None
     assert bench.evaluator.filter(bench.info()).evaluated == 1
 
 
+@pytest.mark.parametrize(
+    ("nominated", "message"),
+    [
+        pytest.param("a", "1 not this one, 2 node(s) didn't satisfy plugin(s) [Moody Picky].", id="among those named"),
+        pytest.param("b", "1 full, 1 node(s) didn't satisfy plugin(s) [Full Moody], 1 not this one.", id="left out"),
+        pytest.param("c", "1 not this one, 2 node(s) didn't satisfy plugin(s) [Moody].", id="left out, though it fits"),
+        pytest.param("gone", "1 not this one, 2 node(s) didn't satisfy plugin(s) [Moody].", id="does not exist"),
+    ],
+)
+def test_a_nominated_node_is_asked_before_pre_filter_limits_the_pod(nominated: str, message: str) -> None:
+    """What that tells stays: its status, and the plugin that rejected it (evaluateNominatedNode)."""
+    moody = Moody()
+    moody.answers["PreFilter"] = (PreFilterResult(frozenset(["a"])), SUCCESS)
+    bench = Bench(moody, Picky("a"), Full())
+    bench.place("b", "b")
+    diagnosis = bench.evaluator.filter(bench.info(nominated_node=nominated)).diagnosis()
+    assert diagnosis.message() == f"0/3 nodes are available: {message}"
+
+
 def test_a_pod_that_a_pre_filter_rejects_fits_nowhere() -> None:
     """No row takes it, whatever was known before."""
     moody = Moody()
@@ -251,6 +270,42 @@ def test_a_filter_that_fails_fails_this_attempt_only(answer: Any) -> None:
     assert bench.evaluator.filter(bench.info()).names() == ["b", "c"]
 
 
+@pytest.mark.parametrize(
+    ("point", "answer", "message"),
+    [
+        pytest.param(
+            "Filter",
+            Verdict(np.array([0, 1, 0]), special={1: Status.failed("broken")}),
+            'running "Moody" filter plugin: broken',
+            id="Filter",
+        ),
+        pytest.param("PreScore", Status.failed("broken"), 'running PreScore plugin "Moody": broken', id="PreScore"),
+    ],
+)
+def test_a_plugin_that_says_it_failed_is_quoted_as_kube_scheduler_does(point: str, answer: Any, message: str) -> None:
+    """Users see it in events."""
+    moody = Moody()
+    moody.answers[point] = answer
+    bench = Bench(moody, scores=[moody])
+    with pytest.raises(PluginError) as raised:
+        bench.evaluator.rank(bench.evaluator.filter(bench.info()))
+    assert str(raised.value) == message
+
+
+def test_a_filter_may_fail_on_nodes_that_an_earlier_one_rejects() -> None:
+    """kube-scheduler would not have asked about them: neither preemption nor nominations are kept from going on."""
+    moody = Moody()
+    bench = Bench(Picky("a"), moody)
+    state, info = bench.evaluator.filter(bench.info()).state, bench.info()
+    moody.answers["Filter"] = Verdict(np.array([1, 0, 0]), special={0: Status.failed("broken")})
+    everywhere = bench.cluster.view()
+    assert bench.evaluator.fits_with_nominated(state, info, everywhere).tolist() == [False, True, True]
+    assert bench.evaluator.reasons_with_nominated(state, info, everywhere) == {"not this one": 1}
+    moody.answers["Filter"] = Verdict(np.array([0, 1, 0]), special={1: Status.failed("broken")})
+    with pytest.raises(PluginError):
+        bench.evaluator.fits_with_nominated(state, info, everywhere)
+
+
 def test_a_filter_that_fails_on_changed_rows_is_asked_about_them_again() -> None:
     """They do not count as settled."""
     moody = Moody()
@@ -301,7 +356,7 @@ def test_a_score_that_fails_fails_this_attempt_only(point: str, answer: Any) -> 
     moody.answers[point] = answer
     for _ in range(2):
         fit = bench.evaluator.filter(bench.info())
-        with pytest.raises(PluginError, match="plugin Moody at"):
+        with pytest.raises(PluginError, match="Moody"):
             bench.evaluator.rank(fit)
     moody.answers = {}
     fit = bench.evaluator.filter(bench.info())

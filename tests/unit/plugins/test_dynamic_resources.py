@@ -85,6 +85,7 @@ def two_requests(constraint: str) -> ResourceClaim:
     return make_resource_claim(requests=requests, constraints=[{constraint: "gpu.example.com/numa"}])
 
 
+NUMA_0 = 'device.attributes["gpu.example.com"].numa == 0'
 OWNED = {"devices": {"results": [{"request": "r", "driver": "gpu.example.com", "pool": "a", "device": "x"}]}}
 SHARED = {"name": "nic", "allowMultipleAllocations": True, "capacity": {"bandwidth": {"value": "10"}}}
 
@@ -223,6 +224,18 @@ def test_a_broken_selector_is_an_error() -> None:
         "class bad: selector #0: CEL compile error: must evaluate to bool or the unknown type, not int"
     ).by("DynamicResources")
     assert rejections(answer)["b"] == CANNOT, "no device there needs the selector"
+
+
+def test_selectors_are_asked_about_the_devices_of_other_nodes_in_a_slice() -> None:
+    """A device that says itself that it is elsewhere may fail the attempt here, as in kube-scheduler."""
+    on_a = {"name": "x", "nodeName": "a", "attributes": {"numa": {"int": 0}}}
+    offer = fabric({"perDeviceNodeSelection": True}, on_a, {"name": "y", "nodeName": "b"})
+    everything = {"allocationMode": "All", "selectors": [{"cel": {"expression": NUMA_0}}]}
+    answer = asked(claim_for(**everything), offer)
+    problem = "claim default/claim: selector #0: CEL runtime error: no such key: numa"
+    assert answer.statuses["a"] == Status.failed(problem).by("DynamicResources")
+    first = {"selectors": [{"cel": {"expression": NUMA_0}}]}
+    assert "a" not in rejections(asked(claim_for(**first), offer)), "found before the other one is looked at"
 
 
 @pytest.mark.parametrize(

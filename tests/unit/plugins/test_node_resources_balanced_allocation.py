@@ -40,6 +40,14 @@ def test_score(placed: dict[str, str], cpu: str, memory: str, score: int | None)
     assert answer.scores == (None if score is None else {"n": score})
 
 
+def test_a_pod_without_requests_gets_nothing_where_only_score_runs() -> None:
+    """A profile may leave out PreScore, which would have skipped it."""
+    handle = FakeHandle().load(make_node("n"))
+    info = handle.cluster.templates.info(make_pod())
+    scores = plugin_for(handle).score_nodes(CycleState(info), info.template, handle.cluster.view())
+    assert scores.tolist() == [0]
+
+
 def test_pod_level_requests_count() -> None:
     """Unlike in the scores of NodeResourcesFit."""
     handle = FakeHandle().load(make_node("n", cpu="4", memory="4Gi"))
@@ -99,6 +107,8 @@ def plain_score(names: list[str], pod: Pod, node: NodeInfo, devices: tuple[int, 
     amounts = {name: (node.allocatable.get(name, 0), node.requested.get(name, 0)) for name in names}
     if GPU in names and not amounts[GPU][0]:
         amounts[GPU] = devices
+    if not any(requests.get(name) for name in names):
+        return 0
     counted = [name for name in names if amounts[name][0] and (name != GPU or requests.get(GPU))]
     capacity = {name: amounts[name][0] for name in counted}
     before = {name: amounts[name][1] for name in counted}

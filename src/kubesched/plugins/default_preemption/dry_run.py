@@ -13,8 +13,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from kubesched.columns import Booleans, PodInfo
+from kubesched.errors import PluginFailedError
 from kubesched.framework import CycleState, Handle, Victims
 from kubesched.plugins.default_preemption.budgets import Budgets
+from kubesched.plugins.default_preemption.consent import NoVictimsError
 from kubesched.plugins.default_preemption.potential_victims import PotentialVictims, RankedVictims, RowArray
 
 NO_VICTIMS = "No preemption victims found for incoming pod"
@@ -27,8 +29,8 @@ class Found:
     candidates: dict[str, Victims] = field(default_factory=dict)
     reasons: Counter[str] = field(default_factory=Counter)
     """Each reason with its number of nodes. Only filled in if there is no candidate."""
-    without_victims: list[str] = field(default_factory=list)
-    """Nodes that take the pod with nobody evicted: they should not have been asked."""
+    errors: list[str] = field(default_factory=list)
+    """What went wrong on nodes that are no candidates for that reason."""
     asked: int = 0
     """How many nodes were asked."""
 
@@ -47,6 +49,31 @@ class DryRun:
 
         The search goes on until one of them breaks no budget (DryRunPreemption).
         """
+        try:
+            return self._search(rows, start=start, enough=enough)
+        except PluginFailedError:
+            return self._search_one_by_one(np.roll(rows, -start), enough)
+
+    def _search_one_by_one(self, rows: RowArray, enough: int) -> Found:
+        """A filter that fails on some node says nothing about the others."""
+        total = Found(asked=len(rows))
+        breaking: dict[str, Victims] = {}
+        for row in rows:
+            try:
+                found = self._search(np.array([row]), start=0, enough=1)
+            except PluginFailedError as error:
+                total.errors.append(str(error))
+                continue
+            total.errors += found.errors
+            total.reasons += found.reasons
+            for node, victims in found.candidates.items():
+                (breaking if victims.pdb_violations else total.candidates)[node] = victims
+            if total.candidates and len(total.candidates) + len(breaking) >= enough:
+                break
+        total.candidates |= breaking
+        return total
+
+    def _search(self, rows: RowArray, *, start: int, enough: int) -> Found:
         everybody = PotentialVictims.on(self._handle.cluster, rows, self._pod.priority)
         emptied = everybody.nodes.supposing(everybody.all_gone())
         fitting = np.flatnonzero(self._handle.fits_with_nominated(self._state, self._pod, emptied))
@@ -56,7 +83,7 @@ class DryRun:
         breaking: dict[str, Victims] = {}
         for name, victims in self._spared(everybody, np.roll(fitting, -first), enough):
             if not victims.pods:
-                found.without_victims.append(name)
+                found.errors.append(str(NoVictimsError(name)))  # it should not have been asked
                 continue
             kind = breaking if victims.pdb_violations else sparing
             if len(kind) < enough:

@@ -30,7 +30,7 @@ from kubesched.objects import Pod, PodDisruptionBudget, PodGroup
 from kubesched.objects.requirements import aggregate
 from kubesched.plugins.default_preemption.budgets import Budgets
 from kubesched.plugins.default_preemption.choice import cheapest
-from kubesched.plugins.default_preemption.consent import NoVictimsError, ask_extenders
+from kubesched.plugins.default_preemption.consent import ask_extenders
 from kubesched.plugins.default_preemption.dry_run import DryRun, Found
 from kubesched.plugins.default_preemption.eligibility import obstacle
 from kubesched.plugins.default_preemption.eviction import Evictions
@@ -147,8 +147,8 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
 
     def _no_candidates(self, found: Found) -> Answer:
         """Nobody to evict would help: the claim on a node, if there was one, is given up."""
-        if found.without_victims:
-            return None, Status.failed(aggregate(str(NoVictimsError(node)) for node in found.without_victims))
+        if found.errors:
+            return None, Status.failed(aggregate(found.errors))
         node_count = self._handle.cluster.nodes.node_count
         reasons = found.reasons.copy()
         if not_asked := node_count - found.asked:

@@ -12,6 +12,7 @@ from kubesched.plugins.dynamic_resources.capacity import consumption, fits_capac
 from kubesched.plugins.dynamic_resources.constraints import constraints_of
 from kubesched.plugins.dynamic_resources.features import DeviceFeatures
 from kubesched.plugins.dynamic_resources.places import NodePools
+from kubesched.plugins.dynamic_resources.pools import PoolDevice
 from kubesched.plugins.dynamic_resources.requests import Alternative, ClaimPlan
 from kubesched.plugins.dynamic_resources.taints import taints_prevent
 
@@ -49,8 +50,11 @@ class Draft:
         self._counters: dict[int, dict[tuple[str, str], int]] = {}
         self.picks: list[list[Pick]] = [[] for _ in plans]
 
+    def device(self, position: DevicePosition) -> PoolDevice:
+        return self._node.pools[position[0]].devices[position[1]]
+
     def kind(self, position: DevicePosition) -> DeviceKind:
-        return self._node.pools[position[0]].devices[position[1]].kind
+        return self.device(position).kind
 
     def is_free(self, claim: int, alternative: Alternative, position: DevicePosition) -> bool:
         """Admin access may be had to any device, but only once per claim."""
@@ -70,9 +74,11 @@ class Draft:
         """Equal for two devices of a node if it makes no difference which of them is taken."""
         claimed, consumed = self._claimed.get(position), self._consumed.get(position)
         consuming = self._consuming.get(position)
+        device = self.device(position)
         return (
             position[0],
-            self.kind(position).number,
+            device.kind.number,
+            device.is_here,
             frozenset(claimed) if claimed else None,
             frozenset(consumed.items()) if consumed is not None else None,
             frozenset(consuming.items()) if consuming is not None else None,

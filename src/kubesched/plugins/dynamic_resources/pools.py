@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -21,6 +21,9 @@ class PoolDevice:
     kind: DeviceKind
     offer: ResourceSlice
     """The slice that offers it: it says on which nodes."""
+    is_here: bool = True
+    """False: its slice has others that the node can use, but not this one. Selectors are asked about it all the same,
+    and may fail (isSelectable)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +42,12 @@ class PoolState:
 
 @dataclass(frozen=True, eq=False)
 class Pool:
-    """The devices of a pool that a node may use, in the order in which they are tried."""
+    """The devices of a pool in the slices that a node looks at, in the order in which they are tried."""
 
     id: PoolId
     devices: tuple[PoolDevice, ...] = ()
     elsewhere: tuple[PoolDevice, ...] = ()
-    """Devices of the pool that this node cannot use; they may consume its counters."""
+    """Devices in its other slices that consume its counters."""
     counters: CounterAmounts | None = None
     needs_preparation: bool = False
     """Whether some device in its slices must get ready before a pod that has it is bound."""
@@ -59,7 +62,7 @@ class Pool:
     @cached_property
     def shape(self) -> tuple[object, ...]:
         """What matters about a pool besides its state and all names."""
-        kinds = tuple(device.kind.number for device in self.devices)
+        kinds = tuple((device.kind.number, device.is_here) for device in self.devices)
         return (self.id[0], kinds, self.is_incomplete, self.is_invalid)
 
     @property
@@ -129,7 +132,7 @@ def build_pool(
     names = [device.name for entry in offering for device in entry.offer.spec.devices]
     if len(names) != len(set(names)):
         return Pool(pool_id, is_invalid=True)
-    devices, elsewhere = _devices(offering, kinds)
+    devices = tuple(_devices(offering, kinds))
     prepares = any(device.binding_conditions for entry in offering for device in entry.offer.spec.devices)
     if not partitions:
         return Pool(pool_id, devices, needs_preparation=prepares)
@@ -138,7 +141,7 @@ def build_pool(
     others = [offer for offer in whole if offer.metadata.name not in seen]
     if counters is None or not _consume_what_exists((*(entry.offer for entry in current), *others), counters):
         return Pool(pool_id, is_invalid=True)
-    elsewhere += tuple(
+    elsewhere = tuple(
         PoolDevice(device.name, kinds.of(pool_id[0], device), offer)
         for offer in others
         for device in offer.spec.devices
@@ -147,16 +150,11 @@ def build_pool(
     return Pool(pool_id, devices, elsewhere, counters, needs_preparation=prepares)
 
 
-def _devices(
-    offering: Iterable[RelevantSlice], kinds: DeviceKinds
-) -> tuple[tuple[PoolDevice, ...], tuple[PoolDevice, ...]]:
-    usable: list[PoolDevice] = []
-    others: list[PoolDevice] = []
+def _devices(offering: Iterable[RelevantSlice], kinds: DeviceKinds) -> Iterator[PoolDevice]:
     for entry in offering:
         for k, device in enumerate(entry.offer.spec.devices):
-            found = PoolDevice(device.name, kinds.of(entry.offer.spec.driver, device), entry.offer)
-            (usable if entry.usable is None or k in entry.usable else others).append(found)
-    return tuple(usable), tuple(others)
+            is_here = entry.usable is None or k in entry.usable
+            yield PoolDevice(device.name, kinds.of(entry.offer.spec.driver, device), entry.offer, is_here)
 
 
 def _counters(sets: Iterable[CounterSet]) -> CounterAmounts | None:

@@ -187,7 +187,7 @@ class Search:
         return Answer.FAILED
 
     def _is_selected(self, alternative: Alternative, position: DevicePosition) -> bool:
-        kind = self._draft.kind(position)
-        if kind.device.binding_conditions and not self._features.binding_conditions:
+        device = self._draft.device(position)
+        if device.kind.device.binding_conditions and not self._features.binding_conditions:
             return False
-        return self._selectors.select(alternative.conditions, kind)
+        return self._selectors.select(alternative.conditions, device.kind) and device.is_here

@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kubesched.columns import Booleans, NodeView, PodInfo
 from kubesched.config.plugin_args import NodeResourcesFitArgs
+from kubesched.errors import PluginFailedError
 from kubesched.framework import CycleState, Victims
 from kubesched.objects import Pod, PodDisruptionBudget
 from kubesched.plugins.default_preemption.budgets import Budgets
@@ -102,7 +104,37 @@ def test_a_node_that_takes_the_pod_as_it_is() -> None:
     handle = FakeHandle().load(make_node("n", cpu=str(NODE_CPU)), placed("low", "n"))
     found = search(handle, make_pod("p", cpu="1", priority=10))
     assert found.candidates == {}
-    assert found.without_victims == ["n"]
+    assert found.errors == ['expected at least one victim pod on node "n"']
+
+
+class FailsOn(FakeHandle):
+    """Filters fail on one node."""
+
+    node = ""
+
+    def fits_with_nominated(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Booleans:
+        if self.node in [nodes.name(position) for position in range(len(nodes))]:
+            raise PluginFailedError("Picky", "Filter", f"failed on {self.node}")
+        return super().fits_with_nominated(state, pod, nodes)
+
+
+@pytest.mark.parametrize(
+    ("start", "enough", "expected"),
+    [
+        pytest.param(0, 100, ["n2", "n0"], id="candidates that break no budget come first"),
+        pytest.param(2, 1, ["n2"], id="the search begins where it should, and ends when there are enough"),
+    ],
+)
+def test_filters_that_fail_on_a_node(start: int, enough: int, expected: list[str]) -> None:
+    """The other nodes are tried all the same."""
+    handle = FailsOn()
+    handle.load(*(make_node(f"n{k}", cpu=str(NODE_CPU)) for k in range(3)))
+    handle.load(*(placed(f"low-{k}", f"n{k}", cpu=4, app=f"a{k}") for k in range(3)))
+    handle.load(make_pdb(selector={"matchLabels": {"app": "a0"}}))
+    handle.node = "n1"
+    found = search(handle, make_pod("p", cpu="4", priority=10), start=start, enough=enough)
+    assert list(found.candidates) == expected
+    assert found.errors == ["failed on n1"] * (enough > 1)
 
 
 @pytest.mark.parametrize(
