@@ -47,12 +47,27 @@ class RowMemo:
                 array[row] = entry
         return answer
 
+    def recall_all(self, rows: list[int]) -> bool:
+        """As `recall`, for many rows at once; False if the plugins must be asked about any of them."""
+        recall, state_of = self._answers.get, self._states.of
+        entries: list[tuple[int, ...]] = []
+        for row in rows:
+            answer = recall(state_of(row))
+            if answer is None:
+                return False
+            entries.append(answer.entries)
+        for array, column in zip(self._arrays, zip(*entries, strict=True), strict=True):
+            array[rows] = column
+        return True
+
     def learn(self, rows: list[int]) -> None:
         """The columns are right at these rows: remember that."""
         if len(self._answers) >= _MOST_REMEMBERED:
             self._answers.clear()
         for row in rows:
-            entries = tuple([array.item(row) for array in self._arrays])
-            fits = not any(entries[: self._filters])
-            points = sum(map(mul, self._weights, entries[self._filters :]))
-            self._answers[self._states.of(row)] = Answer(fits, points, entries)
+            state = self._states.of(row)
+            if state not in self._answers:
+                entries = tuple([array.item(row) for array in self._arrays])
+                fits = not any(entries[: self._filters])
+                points = sum(map(mul, self._weights, entries[self._filters :]))
+                self._answers[state] = Answer(fits, points, entries)

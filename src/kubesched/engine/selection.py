@@ -10,11 +10,10 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from kubesched.columns import Integers
+from kubesched.engine.tracker import RowArray
 
 INFEASIBLE: Final = -1
 """The total of a row that does not take the pod: below every real total."""
-
-_MOST_COUNTED_BY_INDEX: Final = 1 << 20
 
 
 class _Level(NamedTuple):
@@ -52,6 +51,12 @@ class RowTotals:
             self._by_row[row] = total
             self._join(row, total)
             self._leave(row, before)
+
+    def set_all(self, rows: RowArray, totals: Integers) -> None:
+        """The totals of these rows may have changed."""
+        changed = (self._by_row[rows] != totals).nonzero()[0]
+        for row, total in zip(rows[changed].tolist(), totals[changed].tolist(), strict=True):
+            self.set(row, total)
 
     def best(self, random: Random) -> int:
         """A row with the highest total, each with the same probability; -1 if every row is infeasible."""
@@ -108,7 +113,7 @@ class RowTotals:
 
 def _counted(totals: Integers) -> dict[int, int]:
     """How many rows have which total."""
-    if len(totals) and totals.max() < _MOST_COUNTED_BY_INDEX:
+    if len(totals) and totals.max() < len(totals):  # else an array with a place for every total would be sparse
         counts = np.bincount(totals - INFEASIBLE)
         present = np.flatnonzero(counts)
         return dict(zip((present + INFEASIBLE).tolist(), counts[present].tolist(), strict=True))

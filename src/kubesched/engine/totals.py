@@ -98,6 +98,13 @@ class Totals:
             if self._totals is not None:
                 self._totals.set(row, points + self._family.points_at(row) if fits else INFEASIBLE)
 
+    def set_all(self, rows: RowArray, points: Integers, fits: Booleans) -> None:
+        """As `set`, for many rows at once."""
+        if self._points is not None:
+            self._points[rows] = points
+            if self._totals is not None:
+                self._totals.set_all(rows, np.where(fits, points + self._family.points_at_all(rows), INFEASIBLE))
+
     def kept(self, state: CycleState, pod: PodInfo) -> RowTotals | GradedTotals | None:
         """The totals of all rows, if no plugin needs to be asked anything but to normalise."""
         return self._graded(state, pod) if self._family.are_settled else None
