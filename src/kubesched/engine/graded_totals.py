@@ -11,7 +11,6 @@ import numpy as np
 from kubesched.columns import Integers, LabelColumn, PodInfo
 from kubesched.engine.score_column import ScoreColumn, normalized
 from kubesched.engine.selection import INFEASIBLE, RowTotals
-from kubesched.engine.tracker import RowArray
 from kubesched.framework import CycleState, ScorePlugin
 
 _MOST_KINDS: Final = 1 << 10
@@ -93,16 +92,13 @@ class GradedTotals:
     def set(self, row: int, local: int) -> None:
         """A row's kind, or the part of its total that depends on it alone, may have changed."""
         if local != INFEASIBLE:
-            local = local * _MOST_KINDS + self._number_of(self._seen_at(row))
+            kind = self._seen_at(row)
+            number = self._kind_of.get(kind)
+            if number is None:
+                number = self._kind_of[kind] = len(self._kinds)
+                self._kinds.append(kind)
+            local = local * _MOST_KINDS + number
         self._filed.set(row, local)
-
-    def set_all(self, rows: RowArray, local: Integers) -> None:
-        """As `set`, for many rows at once."""
-        feasible = (local != INFEASIBLE).nonzero()[0]
-        kinds = zip(*[facet.kinds()[rows[feasible]].tolist() for facet in self._facets], strict=True)
-        filed = np.full(len(rows), INFEASIBLE, dtype=np.int64)
-        filed[feasible] = local[feasible] * _MOST_KINDS + [self._number_of(kind) for kind in kinds]
-        self._filed.set_all(rows, filed)
 
     def grade(self, state: CycleState, pod: PodInfo) -> bool:
         """Normalise the scores of the kinds that there are. False if there are too many: these totals are void then."""
@@ -148,10 +144,3 @@ class GradedTotals:
 
     def _seen_at(self, row: int) -> tuple[int, ...]:
         return tuple([facet.kinds().item(row) for facet in self._facets])
-
-    def _number_of(self, kind: tuple[int, ...]) -> int:
-        number = self._kind_of.get(kind)
-        if number is None:
-            number = self._kind_of[kind] = len(self._kinds)
-            self._kinds.append(kind)
-        return number

@@ -150,12 +150,12 @@ class Kept:
             self._memo_made_for = made_for
         memo = self._memo
         if len(rows) > _MOST_ROWS_ONE_BY_ONE:
-            if not memo.recall_all(rows):
-                self._ask(state, pod, rows)
-                memo.learn(rows)
+            if unknown := memo.recall_all(rows):
+                self._ask(state, pod, rows)  # about all of them: that takes no longer
+                memo.learn(unknown)
             self._settle_all(rows)
             return
-        unknown: list[int] = []
+        unknown = []
         for row in rows:
             answer = memo.recall(row)
             if answer is None:
@@ -184,12 +184,12 @@ class Kept:
         at = as_rows(rows)
         fits: Booleans = self.family.fits[at]
         self._filters.narrow_at(at, fits)
-        before: Booleans = self.fits[at]
-        if np.count_nonzero(fits != before):
+        is_new = fits != self.fits[at]
+        if changed := int(np.count_nonzero(is_new)):
             self.fits[at] = fits
-            self.feasible += int(np.count_nonzero(fits)) - int(np.count_nonzero(before))
+            self.feasible += 2 * int(np.count_nonzero(fits[is_new])) - changed
             self._rows = None
-        self._totals.set_all(at, self._scores.points_at_all(at, fits), fits)
+        self._totals.set_all(at, self._scores.points_at_all(at, fits), fits, is_new)
 
     def _set(self, row: int, fits_by_sums: bool, points: int) -> None:
         fits: bool = fits_by_sums and self.family.fits.item(row)

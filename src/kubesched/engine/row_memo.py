@@ -47,27 +47,23 @@ class RowMemo:
                 array[row] = entry
         return answer
 
-    def recall_all(self, rows: list[int]) -> bool:
-        """As `recall`, for many rows at once; False if the plugins must be asked about any of them."""
-        recall, state_of = self._answers.get, self._states.of
-        entries: list[tuple[int, ...]] = []
-        for row in rows:
-            answer = recall(state_of(row))
-            if answer is None:
-                return False
-            entries.append(answer.entries)
-        for array, column in zip(self._arrays, zip(*entries, strict=True), strict=True):
-            array[rows] = column
-        return True
+    def recall_all(self, rows: list[int]) -> list[int]:
+        """As `recall`, for many rows at once: those that the plugins must be asked about. If any, nothing is written."""
+        answers, state_of = self._answers, self._states.of
+        states = [state_of(row) for row in rows]
+        unknown = [row for row, state in zip(rows, states, strict=True) if state not in answers]
+        if not unknown:
+            entries = [answers[state].entries for state in states]
+            for array, column in zip(self._arrays, zip(*entries, strict=True), strict=True):
+                array[rows] = column
+        return unknown
 
     def learn(self, rows: list[int]) -> None:
         """The columns are right at these rows: remember that."""
         if len(self._answers) >= _MOST_REMEMBERED:
             self._answers.clear()
         for row in rows:
-            state = self._states.of(row)
-            if state not in self._answers:
-                entries = tuple([array.item(row) for array in self._arrays])
-                fits = not any(entries[: self._filters])
-                points = sum(map(mul, self._weights, entries[self._filters :]))
-                self._answers[state] = Answer(fits, points, entries)
+            entries = tuple([array.item(row) for array in self._arrays])
+            fits = not any(entries[: self._filters])
+            points = sum(map(mul, self._weights, entries[self._filters :]))
+            self._answers[self._states.of(row)] = Answer(fits, points, entries)

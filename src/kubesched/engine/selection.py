@@ -10,7 +10,6 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from kubesched.columns import Integers
-from kubesched.engine.tracker import RowArray
 
 INFEASIBLE: Final = -1
 """The total of a row that does not take the pod: below every real total."""
@@ -51,12 +50,6 @@ class RowTotals:
             self._by_row[row] = total
             self._join(row, total)
             self._leave(row, before)
-
-    def set_all(self, rows: RowArray, totals: Integers) -> None:
-        """The totals of these rows may have changed."""
-        changed = (self._by_row[rows] != totals).nonzero()[0]
-        for row, total in zip(rows[changed].tolist(), totals[changed].tolist(), strict=True):
-            self.set(row, total)
 
     def best(self, random: Random) -> int:
         """A row with the highest total, each with the same probability; -1 if every row is infeasible."""

@@ -56,18 +56,15 @@ def added_up(local: list[int], facets: list[Facet]) -> list[int]:
 
 @settings(max_examples=80, deadline=None)
 @given(
-    together=st.booleans(),
     rows=st.lists(some_rows, min_size=ROWS, max_size=ROWS),
     changes=st.lists(
         st.tuples(st.integers(0, ROWS - 1), some_rows, st.lists(raws, min_size=3, max_size=3)), max_size=8
     ),
 )
 def test_totals_by_kinds_are_those_of_the_rows(
-    together: bool,
-    rows: list[tuple[int, int, str | None]],
-    changes: list[tuple[int, tuple[int, int, str | None], list[int]]],
+    rows: list[tuple[int, int, str | None]], changes: list[tuple[int, tuple[int, int, str | None], list[int]]]
 ) -> None:
-    """Whatever rows change to, one by one or together, and whatever raw scores the domains have by then."""
+    """Whatever rows change to, and whatever raw scores the domains have by then."""
     local = [points for points, _, _ in rows]
     scores, zones = column_of([raw for _, raw, _ in rows]), LabelColumn("zone", ROWS, count())
     for known in ("a", "b"):
@@ -79,10 +76,7 @@ def test_totals_by_kinds_are_those_of_the_rows(
     for row, (points, raw, zone), by_domain in changes:
         local[row], scores.raw[row] = points, raw
         zones.set(row, zone)
-        if together:
-            totals.set_all(np.arange(ROWS), np.array(local))
-        else:
-            totals.set(row, points)
+        totals.set(row, points)
         facets = [ByValue(scores), ByDomain(zones, PLUGIN, 3, np.array(by_domain))]
         assert totals.serves(facets)
         if set(local) != {INFEASIBLE}:

@@ -93,15 +93,6 @@ def test_changes_keep_the_choice_fair(totals: list[int], changes: list[tuple[int
     assert kept.by_row.tolist() == totals
 
 
-def test_many_rows_change_at_once() -> None:
-    """As if they had changed one by one; those that did not are left alone."""
-    kept = RowTotals(np.array([5, 5, 2, -1]))
-    kept.best(Random(1))
-    kept.set_all(np.array([0, 2, 3]), np.array([-1, 5, 5]))
-    assert kept.by_row.tolist() == [-1, 5, 5, 5]
-    assert chosen_rows(kept) == Counter([1, 2, 3])
-
-
 def test_positions_are_chosen_evenly_too() -> None:
     """`best_of` is for scores that are not kept."""
     totals = np.array([2, 9, 9, 1, 9])
