@@ -28,7 +28,7 @@ from kubesched.config.plugin_args import (
     ResourceSpec,
     ScoringStrategy,
 )
-from kubesched.engine import Evaluator, Lineup, evaluations, graded_totals
+from kubesched.engine import Evaluator, Lineup, evaluations, graded_totals, kept
 from kubesched.engine.pre_filtering import run_pre_filters
 from kubesched.framework import (
     Code,
@@ -463,14 +463,23 @@ class IncrementalEvaluation(RuleBasedStateMachine):
         devices=st.sets(st.sampled_from(sorted(DEVICES))),
         data=st.data(),
         forgets=st.sampled_from((False, False, True)),
+        together=st.booleans(),
     )
     def start(
-        self, nodes: Sequence[Node], family: Sequence[str], devices: set[str], data: st.DataObject, forgets: bool
+        self,
+        nodes: Sequence[Node],
+        family: Sequence[str],
+        devices: set[str],
+        data: st.DataObject,
+        forgets: bool,
+        together: bool,
     ) -> None:
         self.family = family
         self.evaluated = data.draw(st.lists(st.sampled_from(family), min_size=3, max_size=5, unique=True))
         if forgets:
             self._limit_memory()
+        if together:
+            self._limit(patch.object(kept, "_MOST_ROWS_ONE_BY_ONE", 0))
         for node in nodes:
             self.set_node(node)
         for name in sorted(devices):
@@ -480,15 +489,18 @@ class IncrementalEvaluation(RuleBasedStateMachine):
         """Journals overflow, counts and evaluations are dropped all the time."""
         for journal in (self.side.cluster.nodes.node_changes, self.side.cluster.nodes.pod_changes):
             journal._limit = 4  # plugins read these very journals
-        self.limits = [
+        self._limit(
             patch.object(evaluations, "_BYTES_PER_ENTRY", 1 << 40),
             patch.object(evaluations, "_FEWEST_KEPT", 2),
             patch.object(pod_counts, "_BYTES_FOR_COUNTS", 0),
             patch.object(pod_counts, "_FEWEST_KEPT", 3),
             patch.object(graded_totals, "_MOST_LEVELS", 4),
-        ]
-        for limit in self.limits:
+        )
+
+    def _limit(self, *limits: Any) -> None:
+        for limit in limits:
             limit.start()
+            self.limits.append(limit)
 
     def new_name(self) -> str:
         self.serial += 1

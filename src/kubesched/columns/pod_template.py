@@ -43,10 +43,11 @@ class VolumeClaim(NamedTuple):
 class _Size:
     """What templates take of a node's resources, by number."""
 
-    __slots__ = ("__weakref__", "number")
+    __slots__ = ("__weakref__", "memo", "number")
 
     def __init__(self, number: int) -> None:
         self.number = number
+        self.memo: dict[object, Any] = {}
 
 
 class PodTemplate:
@@ -75,6 +76,8 @@ class PodTemplate:
 
         self.memo: dict[object, Any] = {}
         """What others have worked out about it, by who they are: forgotten with the template."""
+        self.size_memo = self._size.memo
+        """The same, for what follows from its size alone: forgotten with the last template of that size."""
         self._terms: dict[TermKind, tuple[AffinityTerm, ...]] = {}
 
     def __repr__(self) -> str:
@@ -86,8 +89,8 @@ class PodTemplate:
     @cached_property
     def host_ports(self) -> frozenset[HostPort]:
         """Ports that the pod takes on its node: of containers and of sidecars, not of other init containers."""
-        containers = (*self.spec.containers, *(c for c in self.spec.init_containers if c.is_sidecar))
-        return frozenset(_host_port(port) for c in containers for port in c.ports if port.host_port > 0)
+        containers = (*self.spec.containers, *[c for c in self.spec.init_containers if c.is_sidecar])
+        return frozenset([_host_port(port) for c in containers for port in c.ports if port.host_port > 0])
 
     @cached_property
     def claim_names(self) -> tuple[str, ...]:

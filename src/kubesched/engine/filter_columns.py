@@ -9,7 +9,7 @@ from kubesched.columns import Booleans, Cluster, NodeView, PodInfo
 from kubesched.engine.asked import Asked
 from kubesched.engine.filter_column import FilterColumn
 from kubesched.engine.lineup import ask_filter
-from kubesched.engine.tracker import MOST_ROWS_ONE_BY_ONE
+from kubesched.engine.tracker import MOST_ROWS_ONE_BY_ONE, RowArray
 from kubesched.framework import CycleState, FilterPlugin, Reach, Verdict
 
 
@@ -87,6 +87,12 @@ class FilterColumns:
 
     def reject(self, row: int) -> bool:
         return any(column.may_reject and column.bits[row] for column in self.by_plugin.values())
+
+    def narrow_at(self, rows: RowArray, fits: Booleans) -> None:
+        """As `narrow`, for some rows only: `fits` speaks of these."""
+        for column in self.by_plugin.values():
+            if column.may_reject:
+                fits &= column.fits(rows)
 
     def narrow(self, fits: Booleans) -> None:
         """Take out of the rows those that a plugin rejects."""

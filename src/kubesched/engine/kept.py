@@ -22,8 +22,10 @@ from kubesched.engine.tracker import ChangeTracker, RowArray, as_rows
 from kubesched.framework import CycleState, FilterPlugin, PreFilterPlugin, Reach, Stopwatch
 
 _SUMS: Final = (Reach.SUMS,)
-_MOST_ROWS_ONE_BY_ONE: Final = 128
-"""Beyond this, it is faster to ask about all of them, and to add up the answers of all rows anew."""
+_MOST_ROWS_ONE_BY_ONE: Final = 6
+"""Beyond this, it is faster to look at all of them together."""
+_MOST_ROWS_FILED: Final = 128
+"""Beyond this, it is faster to add up the totals of all rows anew."""
 _WORTH_KEEPING: Final = 8
 """If one row in so many has changed, the others are not worth more than a beginning anew."""
 
@@ -121,17 +123,14 @@ class Kept:
         self._totals.follow_family()
         changes = self._tracker.changes()
         rows = self._family_changes.news()
-        is_new = False
         number = len(changes.nodes) + len(changes.pods)
-        if changes.everything or number > max(_MOST_ROWS_ONE_BY_ONE, len(self._cluster.nodes) // _WORTH_KEEPING):
+        if changes.everything or number > max(_MOST_ROWS_FILED, len(self._cluster.nodes) // _WORTH_KEEPING):
             self._drop_sums()
-        elif number <= _MOST_ROWS_ONE_BY_ONE:
+        elif number:
+            if number > _MOST_ROWS_FILED:
+                self._totals.forget()
             self._refresh_rows(state, pod, changes.nodes + changes.pods)
-        else:
-            self._ask(state, pod, changes.nodes + changes.pods)
-            self._totals.drop()
-            is_new = True
-        is_new |= self._filters.complete(state, pod) is None
+        is_new = self._filters.complete(state, pod) is None
         if is_new or rows is None or self._family_version != family.version:
             self._family_version = family.version
             self.fits = family.fits.copy()
@@ -144,15 +143,19 @@ class Kept:
 
     def _refresh_rows(self, state: CycleState, pod: PodInfo, rows: list[int]) -> None:
         """The sums of these rows have changed: recall what was said of such sums, or ask."""
-        if not rows:
-            return
         filters, scores = self._filters, self._scores
         made_for = filters.version + scores.version  # both only grow
         if self._memo is None or self._memo_made_for != made_for:
             self._memo = RowMemo(self._cluster.nodes, filters.by_plugin, scores.by_plugin)
             self._memo_made_for = made_for
         memo = self._memo
-        unknown: list[int] = []
+        if len(rows) > _MOST_ROWS_ONE_BY_ONE:
+            if unknown := memo.recall_all(rows):
+                self._ask(state, pod, rows)  # about all of them: that takes no longer
+                memo.learn(unknown)
+            self._settle_all(rows)
+            return
+        unknown = []
         for row in rows:
             answer = memo.recall(row)
             if answer is None:
@@ -175,6 +178,18 @@ class Kept:
             fits = not self._filters.reject(row)
             points = self._scores.points_at(row, fits and self.family.fits.item(row))
             self._set(row, fits, points)
+
+    def _settle_all(self, rows: list[int]) -> None:
+        """As `_settle`, for many rows at once."""
+        at = as_rows(rows)
+        fits: Booleans = self.family.fits[at]
+        self._filters.narrow_at(at, fits)
+        is_new = fits != self.fits[at]
+        if changed := int(np.count_nonzero(is_new)):
+            self.fits[at] = fits
+            self.feasible += 2 * int(np.count_nonzero(fits[is_new])) - changed
+            self._rows = None
+        self._totals.set_all(at, self._scores.points_at_all(at, fits), fits, is_new)
 
     def _set(self, row: int, fits_by_sums: bool, points: int) -> None:
         fits: bool = fits_by_sums and self.family.fits.item(row)

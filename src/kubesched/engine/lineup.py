@@ -50,6 +50,8 @@ class Lineup:
 
     def with_other_basis(self, old: Sequence[Hashable], new: Sequence[Hashable]) -> dict[str, Hashable]:
         """The plugins whose basis differs, each with its old one."""
+        if old == new:
+            return {}
         return {p.name: before for p, before, now in zip(self.with_basis, old, new, strict=True) if before != now}
 
     def reaches_of(self, plugin: Plugin, template: PodTemplate) -> tuple[Reach, Reach]:

@@ -47,6 +47,17 @@ class RowMemo:
                 array[row] = entry
         return answer
 
+    def recall_all(self, rows: list[int]) -> list[int]:
+        """As `recall`, for many rows at once: those that the plugins must be asked about. If any, nothing is written."""
+        answers, state_of = self._answers, self._states.of
+        states = [state_of(row) for row in rows]
+        unknown = [row for row, state in zip(rows, states, strict=True) if state not in answers]
+        if not unknown:
+            entries = [answers[state].entries for state in states]
+            for array, column in zip(self._arrays, zip(*entries, strict=True), strict=True):
+                array[rows] = column
+        return unknown
+
     def learn(self, rows: list[int]) -> None:
         """The columns are right at these rows: remember that."""
         if len(self._answers) >= _MOST_REMEMBERED:

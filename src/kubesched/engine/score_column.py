@@ -6,6 +6,7 @@ import numpy as np
 
 from kubesched.columns import Booleans, Integers, NodeView
 from kubesched.engine.lineup import ask_normalize
+from kubesched.engine.tracker import RowArray
 from kubesched.engine.uniform import uniform, writable
 from kubesched.errors import PluginError
 from kubesched.framework import MAX_SCORE, CycleState, PodInfo, Reach, ScorePlugin
@@ -69,6 +70,13 @@ class ScoreColumn:
         if np.count_nonzero(self.raw.view(np.uint64) > MAX_SCORE):
             _check(self.plugin, self.raw[fits])
         return self.raw if self.weight == 1 else self.raw * self.weight
+
+    def weighted_at(self, rows: RowArray, fits: Booleans) -> Integers:
+        """As `weighted`, for some rows, of which `fits` says whether they are feasible."""
+        raw: Integers = self.raw[rows]
+        if np.count_nonzero(raw.view(np.uint64) > MAX_SCORE):
+            _check(self.plugin, raw[fits])
+        return raw if self.weight == 1 else raw * self.weight
 
     def points_at(self, row: int, is_checked: bool) -> int:
         """The weighted score of a row, for a plugin that does not normalise."""

@@ -14,8 +14,6 @@ from kubesched.columns import Integers
 INFEASIBLE: Final = -1
 """The total of a row that does not take the pod: below every real total."""
 
-_MOST_COUNTED_BY_INDEX: Final = 1 << 20
-
 
 class _Level(NamedTuple):
     """The rows that have one and the same total."""
@@ -108,7 +106,7 @@ class RowTotals:
 
 def _counted(totals: Integers) -> dict[int, int]:
     """How many rows have which total."""
-    if len(totals) and totals.max() < _MOST_COUNTED_BY_INDEX:
+    if len(totals) and totals.max() < len(totals):  # else an array with a place for every total would be sparse
         counts = np.bincount(totals - INFEASIBLE)
         present = np.flatnonzero(counts)
         return dict(zip((present + INFEASIBLE).tolist(), counts[present].tolist(), strict=True))

@@ -11,6 +11,7 @@ from kubesched.engine.asked import Asked
 from kubesched.engine.lineup import ask_score
 from kubesched.engine.pre_scoring import PreScoreAnswers
 from kubesched.engine.score_column import ScoreColumn, normalized
+from kubesched.engine.tracker import RowArray
 from kubesched.framework import CycleState, PreScorePlugin, Reach, ScorePlugin
 
 
@@ -77,6 +78,13 @@ class SumScores:
 
     def points_at(self, row: int, is_feasible: bool) -> int:
         return sum([column.points_at(row, is_feasible) for column in self.by_plugin.values()])
+
+    def points_at_all(self, rows: RowArray, fits: Booleans) -> Integers:
+        """As `points_at`, for many rows at once."""
+        points = np.zeros(len(rows), dtype=np.int64)
+        for column in self.by_plugin.values():
+            points += column.weighted_at(rows, fits)
+        return points
 
     def _ask_all(self, plugin: ScorePlugin, state: CycleState, pod: PodInfo) -> Integers:
         """Scores of every row; where nodes that are alike get the same score, one of each kind is asked about."""

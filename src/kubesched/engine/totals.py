@@ -98,6 +98,13 @@ class Totals:
             if self._totals is not None:
                 self._totals.set(row, points + self._family.points_at(row) if fits else INFEASIBLE)
 
+    def set_all(self, rows: RowArray, points: Integers, fits: Booleans, is_new: Booleans) -> None:
+        """As `set`, for many rows at once; `is_new` says where `fits` is another than before."""
+        if self._points is not None:
+            changed = (is_new | (self._points[rows] != points)).nonzero()[0]
+            for position in changed.tolist():
+                self.set(rows.item(position), points.item(position), fits=fits.item(position))
+
     def kept(self, state: CycleState, pod: PodInfo) -> RowTotals | GradedTotals | None:
         """The totals of all rows, if no plugin needs to be asked anything but to normalise."""
         return self._graded(state, pod) if self._family.are_settled else None

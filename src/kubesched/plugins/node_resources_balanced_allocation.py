@@ -24,7 +24,7 @@ from kubesched.framework import (
 )
 from kubesched.objects.pod_resources import balance_score_requests
 from kubesched.plugins.amounts import Amount, amount, column, is_zero_somewhere
-from kubesched.plugins.per_template import PerTemplate
+from kubesched.plugins.per_template import PerRequests
 from kubesched.plugins.resource_scoring import ScoredDevices, ScoredResource, scored_resources
 
 NAME: Final = "NodeResourcesBalancedAllocation"
@@ -41,7 +41,7 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin):
     def __init__(self, args: NodeResourcesBalancedAllocationArgs, handle: Handle) -> None:
         self._specs = args.resources
         self._features = handle.cluster.templates.features
-        self._resources = PerTemplate(self._scored)
+        self._resources = PerRequests(self._scored)
         self._devices = ScoredDevices(args.resources, handle)
 
     def score_reach_of(self, pod: PodTemplate) -> Reach:

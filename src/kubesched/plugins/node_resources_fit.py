@@ -31,7 +31,7 @@ from kubesched.objects.resource_names import is_extended_resource, is_scalar_res
 from kubesched.plugins.amounts import Amount, Truth, amount, column, holds_somewhere
 from kubesched.plugins.devices.backing import BackingClasses
 from kubesched.plugins.node_resources_fit_hints import ResourceHints
-from kubesched.plugins.per_template import PerTemplate
+from kubesched.plugins.per_template import PerRequests
 from kubesched.plugins.resource_scoring import ResourceScorer, ScoredDevices, ScoredResource, scored_resources
 
 NAME: Final = "NodeResourcesFit"
@@ -73,11 +73,11 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         self._devices: BackingClasses | None = None
         if handle.gates.enabled("DRAExtendedResource"):
             self._devices = BackingClasses(handle.objects.of(DeviceClass))
-        self._demands = PerTemplate(self._demands_of)
+        self._demands = PerRequests(self._demands_of)
         self._specs = args.scoring_strategy.resources
         self._scored_devices = ScoredDevices(self._specs, handle)
         self._scorer = ResourceScorer(args.scoring_strategy, self._scored_devices)
-        self._scored = PerTemplate(self._scored_of)
+        self._scored = PerRequests(self._scored_of)
 
     def aspect(self, pod: PodTemplate) -> Hashable:
         return (self._demands.of(pod).resources, self._scored.of(pod))

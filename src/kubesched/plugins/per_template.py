@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 from kubesched.columns import PodTemplate
 
 T = TypeVar("T")
+
+_UNKNOWN: Final = object()
 
 
 class PerTemplate(Generic[T]):
@@ -19,10 +21,28 @@ class PerTemplate(Generic[T]):
         self._compute = compute
 
     def of(self, pod: PodTemplate) -> T:
-        try:
-            known: T = pod.memo[self]
-        except KeyError:
+        known: T = pod.memo.get(self, _UNKNOWN)
+        if known is _UNKNOWN:
             known = pod.memo[self] = self._compute(pod)
+        return known
+
+
+class PerRequests(Generic[T]):
+    """A fact that depends only on what a template requests: worked out once for all that request the same.
+
+    Where rules differ in what that is (`PodTemplate.has_plain_requests`), it is the template's own.
+    """
+
+    __slots__ = ("_compute",)
+
+    def __init__(self, compute: Callable[[PodTemplate], T]) -> None:
+        self._compute = compute
+
+    def of(self, pod: PodTemplate) -> T:
+        memo = pod.size_memo if pod.has_plain_requests else pod.memo
+        known: T = memo.get(self, _UNKNOWN)
+        if known is _UNKNOWN:
+            known = memo[self] = self._compute(pod)
         return known
 
 

@@ -43,7 +43,7 @@ from kubesched.plugins.dynamic_resources.pre_binding import PreBinding
 from kubesched.plugins.dynamic_resources.pre_filtering import prepare, requested_extended_resources
 from kubesched.plugins.dynamic_resources.reserving import reserve, unreserve
 from kubesched.plugins.normalize import in_proportion
-from kubesched.plugins.per_template import PerTemplate
+from kubesched.plugins.per_template import PerRequests
 
 NAME: Final = "DynamicResources"
 _BINDING_TIMEOUT: Final = timedelta(minutes=10)
@@ -67,9 +67,7 @@ class DynamicResources(
         self._timeout = (args.filter_timeout or timedelta()).total_seconds() if features.filter_timeout else 0.0
         self._binding_timeout = (args.binding_timeout or _BINDING_TIMEOUT).total_seconds()
         self._pre_binding = PreBinding(handle, self._devices, self._writer, self._binding_timeout)
-        self._wants_devices = PerTemplate(
-            lambda pod: bool(pod.spec.resource_claims or requested_extended_resources(pod))
-        )
+        self._may_mean_devices = PerRequests(lambda pod: bool(requested_extended_resources(pod)))
 
     def reach_of(self, pod: PodTemplate) -> Reach:
         """Only pods that may want devices need a look in every cycle."""
@@ -80,7 +78,7 @@ class DynamicResources(
         return None if self.concerns(pod) else ()
 
     def concerns(self, pod: PodTemplate) -> bool:
-        return self._wants_devices.of(pod)
+        return bool(pod.spec.resource_claims) or self._may_mean_devices.of(pod)
 
     def events_to_register(self) -> Sequence[EventHint]:
         return self._hints.events()

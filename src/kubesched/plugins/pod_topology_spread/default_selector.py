@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from kubesched.columns import PodTemplate
 from kubesched.errors import InvalidObjectError
 from kubesched.framework import ObjectStores
 from kubesched.objects import LabelSelector, ReplicaSet, ReplicationController, Service, StatefulSet
 from kubesched.objects.selectors import Selector, compile_label_selector, selector_from_labels
 from kubesched.plugins.per_template import PerSituation
+
+
+_EVERYTHING: Final = selector_from_labels({})
 
 
 class DefaultSelectors:
@@ -37,7 +42,10 @@ class DefaultSelectors:
 
     def _look(self, pod: PodTemplate) -> Selector:
         """Merging compiles, so it is done only if something has changed that concerns this pod."""
-        return self._merged.of(pod, (self._services.version, self._controller_selector(pod)))
+        labels, controller = self._service_labels.of(pod, self._services.version), self._controller_selector(pod)
+        if not labels and controller is None:
+            return _EVERYTHING
+        return self._merged.of(pod, (self._services.version, controller))
 
     def _merge(self, pod: PodTemplate) -> Selector:
         return _merged(self._service_labels.of(pod, self._services.version), self._controller_selector(pod))
