@@ -39,6 +39,7 @@ from kubesched.scheduling.failure import FailureHandler
 from kubesched.scheduling.observer import AttemptObserver, PodGroupObserver, SilentAttempts, SilentPodGroups
 from kubesched.scheduling.pod_group_condition import PodGroupConditions
 from kubesched.scheduling.pod_group_cycle import PodGroupCycle
+from kubesched.scheduling.pod_group_preemption import PodGroupPreemption
 from kubesched.scheduling.pod_group_trial import GroupTrial
 from kubesched.scheduling.sampling import Sampler
 from kubesched.scheduling.scheduler import Scheduler
@@ -116,6 +117,7 @@ def build_scheduler(config: KubeSchedulerConfiguration, gates: FeatureGates, out
         start_task=tasks.start,
         clock=clock,
         observer=outside.pod_groups or SilentPodGroups(),
+        preemption=PodGroupPreemption(cache, objects) if gates.enabled("WorkloadAwarePreemption") else None,
     )
     scheduler = Scheduler(
         profiles,

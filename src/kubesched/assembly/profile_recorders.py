@@ -9,7 +9,7 @@ from random import Random
 from kubesched.client.recorder import EventRecorder
 from kubesched.client.rest import RestClient
 from kubesched.clock import Clock
-from kubesched.objects import ObjectReference, Pod
+from kubesched.objects import ObjectReference, Pod, PodGroup
 
 
 class ProfileRecorders:
@@ -25,11 +25,18 @@ class ProfileRecorders:
         self._first = next(iter(self._recorders.values()))
 
     def event(
-        self, regarding: Pod, event_type: str, reason: str, action: str, note: str, *, related: Pod | None = None
+        self,
+        regarding: Pod,
+        event_type: str,
+        reason: str,
+        action: str,
+        note: str,
+        *,
+        related: Pod | PodGroup | None = None,
+        reporter: str = "",
     ) -> None:
-        """Who reports is the scheduler of the pod in question: of a preemptor (`related`), not of its victim."""
-        scheduler_name = (related or regarding).spec.scheduler_name
-        recorder = self._recorders.get(scheduler_name, self._first)
+        """Who reports is the scheduler of the pod, unless another one is named: that of a preemptor, say."""
+        recorder = self._recorders.get(reporter or regarding.spec.scheduler_name, self._first)
         recorder.event(regarding, event_type, reason, action, note, related=related)
 
     def election_event(self, lease: ObjectReference, note: str) -> None:

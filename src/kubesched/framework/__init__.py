@@ -41,6 +41,7 @@ from kubesched.framework.plugin import (
     PlacementScorePlugin,
     Plugin,
     PluginFactory,
+    PodGroupPostFilterPlugin,
     PostBindPlugin,
     PostFilterPlugin,
     PostFilterResult,
@@ -55,7 +56,14 @@ from kubesched.framework.plugin import (
     ScorePlugin,
     points_served,
 )
-from kubesched.framework.pod_group import Placement, PodGroupAssignments, PodGroupInfo, PodGroupState, PodGroupStates
+from kubesched.framework.pod_group import (
+    Placement,
+    PodGroupAssignments,
+    PodGroupInfo,
+    PodGroupState,
+    PodGroupStates,
+    Rehearsal,
+)
 from kubesched.framework.preemption import PreemptionObserver, SilentPreemption, Victims
 from kubesched.framework.queued_pod import QueuedPod
 from kubesched.framework.status import SKIP, SUCCESS, WAIT, Code, Status
@@ -105,6 +113,7 @@ __all__ = [
     "PluginFactory",
     "PodGroupAssignments",
     "PodGroupInfo",
+    "PodGroupPostFilterPlugin",
     "PodGroupState",
     "PodGroupStates",
     "PodInfo",
@@ -122,6 +131,7 @@ __all__ = [
     "QueuedPod",
     "Reach",
     "Reason",
+    "Rehearsal",
     "ReservePlugin",
     "Resource",
     "ScorePlugin",

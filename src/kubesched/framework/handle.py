@@ -18,7 +18,7 @@ from kubesched.framework.listers import ObjectStores
 from kubesched.framework.pod_group import PodGroupStates
 from kubesched.framework.preemption import PreemptionObserver, Victims
 from kubesched.framework.volume_observer import VolumeObserver
-from kubesched.objects import Pod, PodCondition
+from kubesched.objects import Pod, PodCondition, PodGroup
 
 T = TypeVar("T")
 
@@ -115,9 +115,20 @@ class ApiWriter(Protocol):
 
 class EventRecorder(Protocol):
     def event(
-        self, regarding: Pod, event_type: str, reason: str, action: str, note: str, *, related: Pod | None = None
+        self,
+        regarding: Pod,
+        event_type: str,
+        reason: str,
+        action: str,
+        note: str,
+        *,
+        related: Pod | PodGroup | None = None,
+        reporter: str = "",
     ) -> None:
-        """Record an event (`Normal` or `Warning`). Never blocks, never raises."""
+        """Record an event (`Normal` or `Warning`). Never blocks, never raises.
+
+        `reporter` is the scheduler in whose name it is told, if not that of the pod.
+        """
         ...
 
 

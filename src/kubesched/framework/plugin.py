@@ -27,11 +27,11 @@ from kubesched.framework.diagnosis import Diagnosis
 from kubesched.framework.events import EventHint
 from kubesched.framework.handle import Handle, NominatingInfo
 from kubesched.framework.node_info import NodeInfo, node_info_at
-from kubesched.framework.pod_group import Placement, PodGroupAssignments, PodGroupInfo
+from kubesched.framework.pod_group import Placement, PodGroupAssignments, PodGroupInfo, Rehearsal
 from kubesched.framework.queued_pod import QueuedPod
 from kubesched.framework.status import SUCCESS, Status
 from kubesched.framework.verdict import Verdict
-from kubesched.objects import Pod
+from kubesched.objects import Pod, PodGroup
 
 MAX_SCORE: Final = 100
 """A score after normalisation lies between 0 and this, before its weight is applied."""
@@ -199,6 +199,14 @@ class PostFilterPlugin(Plugin):
         self, state: CycleState, pod: PodInfo, diagnosis: Diagnosis
     ) -> tuple[PostFilterResult | None, Status]:
         """No node fits: do something that may make one fit. Success stops the chain and may nominate a node."""
+        raise NotImplementedError
+
+
+class PodGroupPostFilterPlugin(Plugin):
+    """What PostFilter is for a pod. Configurations do not name it: a plugin that is enabled anywhere serves it."""
+
+    async def pod_group_post_filter(self, group: PodGroup, pods: Sequence[PodInfo], rehearsal: Rehearsal) -> Status:
+        """The group, of which these pods have no node yet, does not fit: do something that may make it fit."""
         raise NotImplementedError
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from kubesched.columns import NodeView, PodInfo
+from kubesched.framework.status import Status
 
 
 @dataclass(slots=True)
@@ -65,3 +66,17 @@ class PodGroupAssignments:
 
     placement: Placement
     proposed: Mapping[str, str]
+
+
+class Rehearsal(Protocol):
+    """Would a group be placed if some pods were not there? All of them are there again when the rehearsal is over."""
+
+    def placed(self) -> Iterator[PodInfo]:
+        """All pods that count on an existing node, node by node, in the order in which nodes are looked at."""
+        ...
+
+    def remove(self, pods: Iterable[PodInfo]) -> None: ...
+    def put_back(self, pods: Iterable[PodInfo]) -> None: ...
+    async def run(self) -> Status:
+        """Success if enough pods of the group get a node. Nothing is kept of it, and nobody is preempted."""
+        ...

@@ -86,3 +86,8 @@ class PodGroup(KubeStruct):
     metadata: ObjectMeta = ObjectMeta()
     spec: PodGroupSpec = PodGroupSpec()
     status: PodGroupStatus = PodGroupStatus()
+
+    @property
+    def priority(self) -> int:
+        """The group's own priority, whatever its pods say; a group without one has 0 (PodGroupPriority)."""
+        return self.spec.priority or 0

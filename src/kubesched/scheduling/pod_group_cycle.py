@@ -1,6 +1,6 @@
 """The scheduling cycle of a pod group: its pods are decided on together (feature gate GenericWorkload).
 
-take the pods of the group from the queue ► try them all ► bind those that fit, or send everyone back
+take the pods of the group from the queue ► try them all ► (make room) ► bind those that fit, or send everyone back
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from kubesched.scheduling.binding_cycle import BindingCycle
 from kubesched.scheduling.failure import FailureHandler, StartTask
 from kubesched.scheduling.observer import PodGroupObserver
 from kubesched.scheduling.pod_group_condition import PodGroupConditions
+from kubesched.scheduling.pod_group_preemption import PodGroupPreemption
 from kubesched.scheduling.pod_group_trial import GROUP_UNSCHEDULABLE, GroupResult, GroupTrial, PodResult
 from kubesched.scheduling.scheduling_cycle import CLEAR_NOMINATION, Decision, Rejected, SchedulingCycle
 from kubesched.state.pod_groups import PodGroups
@@ -44,7 +45,9 @@ class PodGroupCycle:
         start_task: StartTask,
         clock: Clock,
         observer: PodGroupObserver,
+        preemption: PodGroupPreemption | None = None,
     ) -> None:
+        """`preemption` makes room for whole groups; without it, each pod preempts by itself."""
         self._profiles = profiles
         self._cycles = cycles
         self._bindings = bindings
@@ -56,6 +59,7 @@ class PodGroupCycle:
         self._start_task = start_task
         self._clock = clock
         self._observer = observer
+        self._preemption = preemption
 
     def take_others(self, first: QueuedPod) -> list[QueuedPod]:
         """The pods of the group of a pod that was popped, all in flight now, the most important first."""
@@ -79,8 +83,11 @@ class PodGroupCycle:
         profile = self._profiles[names[0]]
         namespace = members[0].info.pod.metadata.namespace
         group = PodGroupInfo(namespace, _group_of(members[0]), [queued.info for queued in members])
-        result = await self._trials[profile.name].run(group, members)
+        trial = self._trials[profile.name]
+        result = await trial.run(group, members)
         self._observer.algorithm_ran(self._clock.monotonic() - started)
+        if self._preemption is not None:
+            await self._preemption.attempt(profile, trial, group, members, result)
         tried = {pod.queued.uid: pod for pod in result.pods}
         for queued in members:
             self._submit(profile, queued, tried.get(queued.uid), result, started)

@@ -72,17 +72,20 @@ class GroupTrial:
         self._random = random
         self._topology_aware = topology_aware
 
-    async def run(self, group: PodGroupInfo, members: Sequence[QueuedPod]) -> GroupResult:
-        """Try the group; with topology-aware scheduling in every placement that plugins offer, and take the best."""
+    async def run(self, group: PodGroupInfo, members: Sequence[QueuedPod], *, preempts: bool = True) -> GroupResult:
+        """Try the group; with topology-aware scheduling in every placement that plugins offer, and take the best.
+
+        Pods that do not fit make room for themselves, unless `preempts` is False.
+        """
         if not self._topology_aware:
-            return await self.run_within(members, None)
+            return await self.run_within(members, None, preempts=preempts)
         everywhere = Placement("", self._cluster.view())
         placements, status = self._profile.placements.generate(group, everywhere)
         if not status.is_success:
             return GroupResult(status)
         results: list[GroupResult] = []
         for within in [None if placement is everywhere else Confines(placement.nodes) for placement in placements]:
-            result = await self.run_within(members, within)
+            result = await self.run_within(members, within, preempts=preempts)
             if not (result.is_feasible or result.status.is_rejection):
                 return result
             results.append(result)
@@ -93,13 +96,15 @@ class GroupTrial:
             return GroupResult(Status.unschedulable(problem), first.pods)
         return self._best(group, feasible)
 
-    async def run_within(self, members: Sequence[QueuedPod], within: Confines | None) -> GroupResult:
+    async def run_within(
+        self, members: Sequence[QueuedPod], within: Confines | None, *, preempts: bool = True
+    ) -> GroupResult:
         """Try the pods one after the other. A gang's Permit says whether enough of them got a node."""
         result = GroupResult(Status.unschedulable(GROUP_UNSCHEDULABLE))
         assumed: list[tuple[QueuedPod, Decision]] = []
         try:
             for queued in members:
-                tried = await self._try(queued, within)
+                tried = await self._try(queued, within, preempts=preempts)
                 result.pods.append(tried)
                 if tried.decision is not None:
                     assumed.append((queued, tried.decision))
@@ -114,8 +119,8 @@ class GroupTrial:
                 self._revert(queued, decision)
         return result
 
-    async def _try(self, queued: QueuedPod, within: Confines | None) -> PodResult:
-        decision = await self._cycle.decide(queued, within)
+    async def _try(self, queued: QueuedPod, within: Confines | None, *, preempts: bool) -> PodResult:
+        decision = await self._cycle.decide(queued, within, preempts=preempts)
         rejected: Rejected | None = None
         if isinstance(decision, Rejected):
             rejected = decision

@@ -71,8 +71,13 @@ class SchedulingCycle:
         decision = await self.decide(queued)
         return decision if isinstance(decision, Rejected) else self.commit(queued, decision)
 
-    async def decide(self, queued: QueuedPod, within: Confines | None = None) -> Decision | Rejected:
-        """Choose a node for a pod, among all or as if there were no others than those `within`."""
+    async def decide(
+        self, queued: QueuedPod, within: Confines | None = None, *, preempts: bool = True
+    ) -> Decision | Rejected:
+        """Choose a node for a pod, among all or as if there were no others than those `within`.
+
+        If no node takes it, PostFilter is asked, unless `preempts` is False.
+        """
         trace = trace_of(self._profile.handle.clock, queued.info.pod)
         try:
             if not self._cache.cluster.nodes.node_count:
@@ -82,7 +87,7 @@ class SchedulingCycle:
             trace.step(FILTERED)
             if not feasible:
                 trace.log_if_long()
-                return await self._post_filter(queued, fit)
+                return await self._post_filter(queued, fit, preempts=preempts)
             node_name = fit.names()[0] if feasible == 1 else self._pick_best(fit, points)
         except KubeschedError as error:
             return Rejected(Status.failed(error))
@@ -128,11 +133,11 @@ class SchedulingCycle:
         nodes = self._cache.cluster.nodes
         return nodes.node_changes.position, nodes.pod_changes.position
 
-    async def _post_filter(self, queued: QueuedPod, fit: Fit) -> Rejected:
+    async def _post_filter(self, queued: QueuedPod, fit: Fit, *, preempts: bool) -> Rejected:
         """No node takes the pod: let preemption (and other PostFilter plugins) try to change that."""
         diagnosis = fit.diagnosis()
         nominating: NominatingInfo | None = CLEAR_NOMINATION
-        if self._profile.post_filters:
+        if preempts and self._profile.post_filters:
             stopwatch, state = fit.state.stopwatch, fit.state
             run = self._profile.post_filter
             result, status = await timed_point_async(stopwatch, "PostFilter", run, state, queued.info, diagnosis)

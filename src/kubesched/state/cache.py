@@ -71,6 +71,7 @@ class Cache:
         self._ttl = ttl
         self._pods: dict[str, PodState] = {}
         self._assumed: dict[str, PodState] = {}
+        self._aside: set[str] = set()
 
     @property
     def expires(self) -> bool:
@@ -129,12 +130,7 @@ class Cache:
             log.info(
                 "Pod was bound to another node than assumed", pod=info.key, assumed=state.node_name, node=node_name
             )
-            self.cluster.displace(uid)
-            self.cluster.place(info, node_name)
-            state.node_name = node_name
-        else:
-            self.cluster.replace(info)
-        state.info = info
+        self._renew(state, info)
         state.assumed, state.deadline = False, None
         del self._assumed[uid]
 
@@ -147,12 +143,7 @@ class Cache:
             raise IllegalTransitionError("update", f"pod {info.key}", f"it is only assumed on {state.node_name}")
         if state.node_name != info.pod.spec.node_name:
             log.error("Pod moved to another node", pod=info.key, old=state.node_name, new=info.pod.spec.node_name)
-            self.cluster.displace(info.uid)
-            self.cluster.place(info, info.pod.spec.node_name)
-            state.node_name = info.pod.spec.node_name
-        else:
-            self.cluster.replace(info)
-        state.info = info
+        self._renew(state, info)
 
     def remove(self, pod: Pod) -> None:
         """A pod was deleted, or ran to its end."""
@@ -185,10 +176,37 @@ class Cache:
             self.pod_groups.forget(state.info)
         return [on_node(state.info.pod, state.node_name) for state in expired]
 
+    def set_aside(self, uid: str) -> None:
+        """A pod stays where it is, but does not count there until it is put back. A pod that is gone is ignored."""
+        if uid in self._pods and uid not in self._aside:
+            self._aside.add(uid)
+            self.cluster.displace(uid)
+
+    def put_back(self, uid: str) -> None:
+        """A pod that was set aside counts again, as it is now. One that is gone in the meantime is ignored."""
+        if uid in self._aside:
+            self._aside.discard(uid)
+            state = self._pods[uid]
+            self.cluster.place(state.info, state.node_name)
+
+    def _renew(self, state: PodState, info: PodInfo) -> None:
+        """A newer version of a pod that has a node, maybe another one than was known."""
+        node_name = info.pod.spec.node_name
+        if info.uid not in self._aside:
+            if state.node_name != node_name:
+                self.cluster.displace(info.uid)
+                self.cluster.place(info, node_name)
+            else:
+                self.cluster.replace(info)
+        state.info, state.node_name = info, node_name
+
     def _drop(self, uid: str) -> None:
         del self._pods[uid]
         self._assumed.pop(uid, None)
-        self.cluster.displace(uid)
+        if uid in self._aside:
+            self._aside.discard(uid)
+        else:
+            self.cluster.displace(uid)
 
     # ---- nodes ------------------------------------------------------------------------------------------------
 

@@ -64,7 +64,5 @@ class RecordingRecorder:
 
     events: list[tuple[str, str, str, str]] = field(default_factory=list)
 
-    def event(
-        self, regarding: Pod, event_type: str, reason: str, action: str, note: str, *, related: Pod | None = None
-    ) -> None:
+    def event(self, regarding: Pod, event_type: str, reason: str, action: str, note: str, **_: object) -> None:
         self.events.append((regarding.key, event_type, reason, note))

@@ -7,9 +7,15 @@ from random import Random
 from kubesched.assembly.profile_recorders import ProfileRecorders
 from kubesched.client.rest import RestClient
 from kubesched.clock import VirtualClock
+from kubesched.framework import EventRecorder
 from kubesched.objects import ObjectReference
 from kubesched.testing import make_pod
 from kubesched.testing.fake_api_server import FakeApiServer
+
+
+def fits_the_framework(recorders: ProfileRecorders) -> EventRecorder:
+    """Checked by the type checker."""
+    return recorders
 
 
 async def test_events_are_reported_in_the_name_of_the_pods_scheduler() -> None:
@@ -20,7 +26,7 @@ async def test_events_are_reported_in_the_name_of_the_pods_scheduler() -> None:
     recorders.start()
     ours, theirs = make_pod("ours", scheduler="first"), make_pod("theirs", scheduler="second")
     recorders.event(theirs, "Normal", "Scheduled", "Binding", "…")
-    recorders.event(theirs, "Normal", "Preempted", "Preempting", "…", related=ours)
+    recorders.event(theirs, "Normal", "Preempted", "Preempting", "…", related=ours, reporter="first")
     recorders.election_event(ObjectReference(kind="Lease", name="lock", namespace="kube-system"), "host became leader")
     await clock.advance(0)
     await recorders.stop(grace=0)

@@ -7,6 +7,9 @@ dry_run            remove them all, see where the pod fits, then spare as many a
 choice             the candidate that costs least
 consent            extenders have a say
 eviction           delete the victims, beside the scheduling of other pods
+preemptor          for whom room is made: a pod or a pod group
+victim_units       for a group: who is evicted as a whole
+group_search       for a group: whom to evict, wherever they are
 plugin             the extension points
 """
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -10,7 +11,7 @@ import numpy.typing as npt
 from kubesched.columns import Booleans, PodTable, PodTemplate
 from kubesched.columns.label_tags import LabelTag, label_tags
 from kubesched.errors import InvalidObjectError
-from kubesched.framework import ObjectStore
+from kubesched.framework import ObjectStore, PodInfo
 from kubesched.objects import PodDisruptionBudget, Selector, compile_label_selector
 
 RowArray = npt.NDArray[np.intp]
@@ -43,6 +44,26 @@ class Budgets:
             evicted_before = np.arange(len(nodes)) - np.searchsorted(nodes, nodes)
             broken[protected] |= evicted_before >= budget.status.disruptions_allowed
         return broken
+
+    def broken_by_units(self, units: Sequence[Sequence[PodInfo]]) -> list[bool]:
+        """Which units, each evicted as a whole and wherever its pods are, a budget protects once those before are gone.
+
+        The first pod that breaks a budget decides for its unit: the budgets of the others are not used up
+        (filterVictimsWithPDBViolation).
+        """
+        self._refresh()
+        evicted: Counter[str] = Counter()
+        return [any(self._breaks(info, evicted) for info in unit) for unit in units]
+
+    def _breaks(self, info: PodInfo, evicted: Counter[str]) -> bool:
+        """Whether evicting one more pod breaks a budget; `evicted` counts by budget."""
+        for budget in self._of(info.template):
+            if info.pod.metadata.name in budget.status.disrupted_pods:
+                continue
+            evicted[budget.metadata.key] += 1
+            if evicted[budget.metadata.key] > budget.status.disruptions_allowed:
+                return True
+        return False
 
     def _concerning(
         self, table: PodTable, slots: npt.NDArray[np.int32]

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from kubesched.config.plugin_args import DefaultPreemptionArgs
-from kubesched.errors import KubeschedError
+from kubesched.errors import ClientError, KubeschedError
 from kubesched.framework import (
     SUCCESS,
     Action,
@@ -17,10 +17,12 @@ from kubesched.framework import (
     Handle,
     Hint,
     NominatingInfo,
+    PodGroupPostFilterPlugin,
     PodInfo,
     PostFilterPlugin,
     PostFilterResult,
     PreEnqueuePlugin,
+    Rehearsal,
     Resource,
     Status,
     Victims,
@@ -34,21 +36,26 @@ from kubesched.plugins.default_preemption.consent import ask_extenders
 from kubesched.plugins.default_preemption.dry_run import DryRun, Found
 from kubesched.plugins.default_preemption.eligibility import obstacle
 from kubesched.plugins.default_preemption.eviction import Evictions
+from kubesched.plugins.default_preemption.group_search import search
+from kubesched.plugins.default_preemption.preemptor import Preemptor
 
 NAME: Final = "DefaultPreemption"
 NOT_HELPFUL: Final = "Preemption is not helpful for scheduling"
 NO_CANDIDATE: Final = "no candidate node for preemption"
 STILL_EVICTING: Final = "waiting for the preemption for this pod to be finished"
+GROUP_STILL_EVICTING: Final = "waiting for the preemption for this pod group to be finished"
 NO_POD_GROUP: Final = "pod group for pod not found"
 PLACED_AS_GROUP: Final = "not eligible due to placement-based pod group scheduling limitation"
 PREEMPTS_AS_GROUP: Final = "not eligible due to workload aware preemption enabled"
+EVERYWHERE: Final = "cluster"
+"""The name that a group's evictions give as their node."""
 
 _CLEARED: Final = PostFilterResult(NominatingInfo(""))
 
 Answer = tuple[PostFilterResult | None, Status]
 
 
-class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
+class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin, PodGroupPostFilterPlugin):
     """If no node takes a pod, make room on one by evicting pods of lower priority, as few and as cheap as possible."""
 
     name = NAME
@@ -57,6 +64,8 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
         self._args = args or DefaultPreemptionArgs()
         self._handle = handle
         self._is_async = handle.gates.enabled("SchedulerAsyncPreemption")
+        self._for_groups = handle.gates.enabled("WorkloadAwarePreemption")
+        self._groups = handle.objects.of(PodGroup)
         self._budgets = Budgets(handle.objects.of(PodDisruptionBudget))
         self._evictions = Evictions(handle, NAME)
 
@@ -67,7 +76,12 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
         return (EventHint(ClusterEvent(Resource.POD, Action.DELETE), _never_by_itself, per_template=True),)
 
     def pre_enqueue(self, pod: PodInfo) -> Status:
-        return Status.unresolvable(STILL_EVICTING) if self._evictions.is_running(pod.uid) else SUCCESS
+        member_of = pod.pod.spec.scheduling_group
+        if member_of is None or not self._for_groups:
+            return Status.unresolvable(STILL_EVICTING) if self._evictions.is_running(pod.uid) else SUCCESS
+        group = self._groups.get(member_of.pod_group_name, pod.pod.metadata.namespace)
+        is_evicting = group is not None and self._evictions.is_running(group.metadata.uid)
+        return Status.unresolvable(GROUP_STILL_EVICTING) if is_evicting else SUCCESS
 
     async def post_filter(self, state: CycleState, pod: PodInfo, diagnosis: Diagnosis) -> Answer:
         self._handle.preemption_observer.attempted()
@@ -78,6 +92,16 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
         if status.reasons:
             status = Status(status.code, (f"preemption: {status.message}",), error=status.error)
         return result, status
+
+    async def pod_group_post_filter(self, group: PodGroup, pods: Sequence[PodInfo], rehearsal: Rehearsal) -> Status:
+        preemptor = Preemptor.of_group(group, pods)
+        victims, status = await search(preemptor, self._groups, self._budgets, rehearsal)
+        if status.is_success:
+            try:
+                await self._evict(preemptor, EVERYWHERE, victims)
+            except ClientError as error:
+                return Status.failed(error)
+        return status
 
     def dry_run(
         self, state: CycleState, pod: PodInfo, diagnosis: Diagnosis
@@ -102,11 +126,15 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
         if self._newest(pod) is None:
             return None, Status.failed(f'pod "{pod.pod.metadata.name}" not found')
         node_name = handle.random.choice(list(best))
-        if self._is_async:
-            self._evictions.start(pod, node_name, best[node_name])
-        else:
-            await self._evictions.perform(pod, node_name, best[node_name])
+        await self._evict(Preemptor.of_pod(pod), node_name, best[node_name])
         return PostFilterResult(NominatingInfo(node_name)), SUCCESS
+
+    async def _evict(self, preemptor: Preemptor, node_name: str, victims: Victims) -> None:
+        """Raises ClientError, unless it goes on in the background."""
+        if self._is_async:
+            self._evictions.start(preemptor, node_name, victims)
+        else:
+            await self._evictions.perform(preemptor, node_name, victims)
 
     def _newest(self, pod: PodInfo) -> Pod | None:
         """None if the pod is gone, as it may be once extenders were asked: nobody must be evicted for it then."""
@@ -123,12 +151,12 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
         if group is None:
             return ""
         if self._handle.gates.enabled("TopologyAwareWorkloadScheduling"):
-            known = self._handle.objects.of(PodGroup).get(group.pod_group_name or "", pod.metadata.namespace)
+            known = self._groups.get(group.pod_group_name or "", pod.metadata.namespace)
             if known is None:
                 return NO_POD_GROUP
             if known.spec.scheduling_constraints is not None:
                 return PLACED_AS_GROUP
-        return PREEMPTS_AS_GROUP if self._handle.gates.enabled("WorkloadAwarePreemption") else ""
+        return PREEMPTS_AS_GROUP if self._for_groups else ""
 
     def _search(self, state: CycleState, pod: PodInfo, diagnosis: Diagnosis, *, exhaustive: bool = False) -> Found:
         rows = diagnosis.statuses.rows_open_to_preemption(self._handle.cluster)

@@ -9,6 +9,7 @@ from kubesched.errors import ApiStatusError, TransportError
 from kubesched.framework import PodInfo, Victims
 from kubesched.objects import Pod
 from kubesched.plugins.default_preemption.eviction import Evictions
+from kubesched.plugins.default_preemption.preemptor import Preemptor
 from kubesched.testing import make_pod
 from kubesched.testing.handle import FakeHandle
 
@@ -54,7 +55,7 @@ def evicting(*victims: Pod, handle: FakeHandle, until_done: bool = True) -> tupl
     evictions = Evictions(handle, "DefaultPreemption")
 
     async def run() -> None:
-        evictions.start(info, "n", Victims(victims))
+        evictions.start(Preemptor.of_pod(info), "n", Victims(victims))
         assert evictions.is_running(info.uid) is bool(handle.tasks)
         if until_done:
             await asyncio.gather(*handle.tasks)
@@ -168,7 +169,7 @@ def test_the_last_victim_decides_whether_the_eviction_runs(known: Pod | None, is
 
     async def run() -> None:
         handle.api.delete_pod = delete_pod  # type: ignore[method-assign]  # looks in at the right moment
-        evictions.start(info, "n", Victims((LAST,)))
+        evictions.start(Preemptor.of_pod(info), "n", Victims((LAST,)))
         await asyncio.gather(*handle.tasks)
 
     asyncio.run(run())
@@ -191,11 +192,11 @@ def test_a_pod_may_preempt_again_before_the_first_answer_is_there(ends_well: boo
 
     async def run() -> None:
         handle.api.delete_pod = delete_pod  # type: ignore[method-assign]  # answers late
-        evictions.start(info, "n", Victims((make_pod("early", node="n"),)))
+        evictions.start(Preemptor.of_pod(info), "n", Victims((make_pod("early", node="n"),)))
         await asyncio.sleep(0)
         assert not evictions.is_running(info.uid)  # the victim is gone already, the answer is on its way
         handle.load(FIRST, LAST)
-        evictions.start(info, "n", Victims((FIRST, LAST)))
+        evictions.start(Preemptor.of_pod(info), "n", Victims((FIRST, LAST)))
         answers["default/early"].set()
         await handle.tasks[0]
         assert evictions.is_running(info.uid)
@@ -214,8 +215,8 @@ def test_perform_waits_for_the_victims() -> None:
     """Without asynchronous preemption the cycle goes on when they are deleted, and hears of errors."""
     handle = FakeHandle()
     evictions, info = Evictions(handle, "DefaultPreemption"), handle.cluster.templates.info(PREEMPTOR)
-    asyncio.run(evictions.perform(info, "n", Victims((FIRST, LAST))))
+    asyncio.run(evictions.perform(Preemptor.of_pod(info), "n", Victims((FIRST, LAST))))
     assert handle.api.deleted == ["default/first", "default/last"]
     handle.api.error = TransportError("no answer")
     with pytest.raises(TransportError):
-        asyncio.run(evictions.perform(info, "n", Victims((FIRST,))))
+        asyncio.run(evictions.perform(Preemptor.of_pod(info), "n", Victims((FIRST,))))
