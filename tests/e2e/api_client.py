@@ -28,6 +28,7 @@ KINDS: dict[str, tuple[str, str, bool]] = {
     "PersistentVolume": ("v1", "persistentvolumes", False),
     "PersistentVolumeClaim": ("v1", "persistentvolumeclaims", True),
     "StorageClass": ("storage.k8s.io/v1", "storageclasses", False),
+    "PodGroup": ("scheduling.k8s.io/v1alpha2", "podgroups", True),
     "PriorityClass": ("scheduling.k8s.io/v1", "priorityclasses", False),
     "PodDisruptionBudget": ("policy/v1", "poddisruptionbudgets", True),
     "ClusterRoleBinding": ("rbac.authorization.k8s.io/v1", "clusterrolebindings", False),

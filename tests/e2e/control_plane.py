@@ -26,6 +26,7 @@ AUDIT_POLICY = {
         {"level": "None"},
     ],
 }
+GATES = "GenericWorkload=true,GangScheduling=true,WorkloadAwarePreemption=true,CoordinatedLeaderElection=true"
 # ServiceAccount wants controllers that make accounts; TaintNodesByCondition a kubelet that reports a node ready.
 WITHOUT_ADMISSION = "ServiceAccount,TaintNodesByCondition"
 
@@ -91,7 +92,7 @@ class RealControlPlane:
             "service-cluster-ip-range": "10.0.0.0/24",
             "audit-policy-file": self.folder / "audit-policy.yaml",
             "audit-log-path": self._audit_log,
-            "feature-gates": "GenericWorkload=true,CoordinatedLeaderElection=true",
+            "feature-gates": GATES,
             "runtime-config": "scheduling.k8s.io/v1alpha2=true,coordination.k8s.io/v1beta1=true",
             "event-ttl": "1h",
         }

@@ -1,0 +1,230 @@
+"""Pod groups that make room as a whole: ours and Go's kube-scheduler do the same (gate WorkloadAwarePreemption)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
+
+import pytest
+import yaml
+from tests.e2e.api_client import ApiError
+from tests.e2e.conftest import wipe
+from tests.e2e.control_plane import SCHEDULER_USER, RealControlPlane, clean_environment
+from tests.e2e.manifests import Json, condition, node, pod
+from tests.e2e.processes import Process, eventually
+from tests.e2e.scheduler import Scheduler, configuration
+
+GATES = "GenericWorkload=true,GangScheduling=true,WorkloadAwarePreemption=true"
+CLASSES = {"low": 10, "middle": 20, "high": 100, "meek": 100}
+UID = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}")
+NUMBERS = count()
+A_LONG_TIME = 3600
+
+RunScheduler = Callable[[RealControlPlane], AbstractContextManager[None]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scene:
+    """A pod (name, class, group) on each of the first nodes, and a gang of two; everybody takes a whole node."""
+
+    nodes: int
+    placed: Sequence[tuple[str, str, str]]
+    modes: Mapping[str, str] = field(default_factory=dict)
+    """Groups with their disruption modes."""
+    protected: Sequence[str] = ()
+    """Pods that a budget protects."""
+    gang_class: str = "high"
+    victims: frozenset[str] = frozenset()
+
+
+TRAINING = [("t0", "low", "train"), ("t1", "low", "train"), ("s2", "low", ""), ("s3", "middle", "")]
+SCENES = [
+    pytest.param(
+        Scene(nodes=4, placed=TRAINING, modes={"train": "PodGroup"}, victims=frozenset({"t0", "t1"})),
+        id="a group that is disrupted as a whole",
+    ),
+    pytest.param(
+        Scene(nodes=4, placed=TRAINING, modes={"train": "Pod"}, victims=frozenset({"t1", "s2"})),
+        id="a group whose pods are disrupted one by one",
+    ),
+    pytest.param(
+        Scene(nodes=4, placed=TRAINING, modes={"train": "PodGroup"}, protected=["t1"], victims=frozenset({"s2", "s3"})),
+        id="a budget protects one pod of a group and thereby all",
+    ),
+    pytest.param(
+        Scene(nodes=3, placed=[("s0", "low", ""), ("s1", "middle", "")], victims=frozenset({"s0"})),
+        id="there is room for one of two",
+    ),
+    pytest.param(
+        Scene(nodes=2, placed=[("s0", "low", ""), ("s1", "high", "")]), id="not enough room even without the others"
+    ),
+    pytest.param(Scene(nodes=2, placed=[("s0", "high", ""), ("s1", "high", "")]), id="nobody is less important"),
+    pytest.param(
+        Scene(nodes=2, placed=[("s0", "low", ""), ("s1", "low", "")], gang_class="meek"),
+        id="a gang that never preempts",
+    ),
+]
+
+
+@pytest.mark.parametrize("scene", SCENES)
+def test_the_same_victims_and_words(real_control_plane: RealControlPlane, scene: Scene) -> None:
+    """The same cluster, once with each scheduler; the victims take their time to end."""
+    expected = Stage(real_control_plane, scene, grace=A_LONG_TIME).play(theirs)
+    assert Stage(real_control_plane, scene, grace=A_LONG_TIME).play(ours) == expected
+    assert {name for name, reason, *_ in expected["events"] if reason == "Preempted"} == scene.victims
+
+
+def test_the_same_outcome(real_control_plane: RealControlPlane) -> None:
+    """A victim that goes at once leaves its node to the gang."""
+    scene = Scene(nodes=3, placed=[("s0", "low", ""), ("s1", "middle", "")], victims=frozenset({"s0"}))
+    expected = Stage(real_control_plane, scene, grace=0).play(theirs)
+    assert Stage(real_control_plane, scene, grace=0).play(ours) == expected
+    assert expected["taken"] == {"g0": True, "g1": True, "s1": True}
+
+
+class Stage:
+    """A namespace of its own on wiped nodes. Its groups stay: the controllers that end them are not there."""
+
+    def __init__(self, cluster: RealControlPlane, scene: Scene, *, grace: int) -> None:
+        self._cluster, self._admin, self._scene = cluster, cluster.admin, scene
+        self._grace = grace
+        self._namespace = f"stage-{next(NUMBERS)}"
+
+    def play(self, run: RunScheduler) -> Json:
+        """What came of it, once nothing changes any more."""
+        self._set()
+        gang = [f"g{k}" for k in range(2)]
+        belongs: Json = {"schedulingGroup": {"podGroupName": "gang"}}
+        try:
+            with run(self._cluster):
+                self._create(_group("gang", self._scene.gang_class, {"gang": {"minCount": len(gang)}}))
+                for name in gang:
+                    self._create(pod(name, cpu="2", priorityClassName=self._scene.gang_class, **belongs))
+                eventually(lambda: self._is_over(gang), "the gang was tried")
+                return self._settled()
+        finally:
+            for kind in ("Pod", "PodDisruptionBudget"):
+                self._admin.delete_all(kind, self._namespace)
+
+    def _set(self) -> None:
+        wipe(self._cluster)
+        self._admin.create({"kind": "Namespace", "metadata": {"name": self._namespace}})
+        for name, value in CLASSES.items():
+            self._admin.delete("PriorityClass", name)
+            policy = "Never" if name == "meek" else "PreemptLowerPriority"
+            shape = {"kind": "PriorityClass", "value": value, "preemptionPolicy": policy}
+            self._admin.create({"metadata": {"name": name}, **shape})
+        self._admin.create_all(node(f"n{k}", cpu="2") for k in range(self._scene.nodes))
+        for name, mode in self._scene.modes.items():
+            self._create(_group(name, "low", {"basic": {}}, disruptionMode=mode))
+        for k, (name, priority_class, group) in enumerate(self._scene.placed):
+            spec: Json = {"nodeName": f"n{k}", "terminationGracePeriodSeconds": self._grace}
+            spec |= {"schedulingGroup": {"podGroupName": group}} if group else {}
+            self._create(pod(name, cpu="2", labels={"app": name}, priorityClassName=priority_class, **spec))
+        for name in self._scene.protected:
+            budget = {"selector": {"matchLabels": {"app": name}}, "minAvailable": 1}
+            self._create({"kind": "PodDisruptionBudget", "metadata": {"name": name}, "spec": budget})
+            # The disruption controller's part.
+            status = {"disruptionsAllowed": 0, "currentHealthy": 1, "desiredHealthy": 1, "expectedPods": 1}
+            patch = {"status": {**status, "observedGeneration": 1}}
+            self._admin.patch("PodDisruptionBudget", name, patch, self._namespace, "status")
+
+    def _create(self, manifest: Json) -> None:
+        """Admission may take a moment to hear of a priority class."""
+        manifest = {**manifest, "metadata": {**manifest["metadata"], "namespace": self._namespace}}
+
+        def is_created() -> bool:
+            try:
+                self._admin.create(manifest)
+            except ApiError as error:
+                if error.code != 403:
+                    raise
+                return False
+            return True
+
+        eventually(is_created, f"{manifest['metadata']['name']} is created")
+
+    def _is_over(self, gang: Sequence[str]) -> bool:
+        if self._scene.victims and not self._grace:
+            return set(gang) <= self._admin.placements(self._namespace).keys()
+        told = {(name, reason) for name, reason, *_ in self._events()}
+        expected = {(name, "FailedScheduling") for name in gang}
+        return told >= expected | {(name, "Preempted") for name in self._scene.victims}
+
+    def _settled(self) -> Json:
+        """Events and conditions are written beside the scheduling, and groups are tried again."""
+        seen: list[Json] = [{}]
+
+        def is_same() -> bool:
+            seen.append(self._picture())
+            return seen[-1] == seen[-2]
+
+        eventually(is_same, "nothing changes any more", every=1.5)
+        return seen[-1]
+
+    def _picture(self) -> Json:
+        pods, groups = (self._admin.list(kind, self._namespace) for kind in ("Pod", "PodGroup"))
+        return {
+            "priorities": {found["metadata"]["name"]: found["spec"]["priority"] for found in (*pods, *groups)},
+            "terminating": {found["metadata"]["name"] for found in pods if "deletionTimestamp" in found["metadata"]},
+            "nominated": {found["metadata"]["name"] for found in pods if found["status"].get("nominatedNodeName")},
+            "taken": {found["metadata"]["name"]: "nodeName" in found["spec"] for found in pods},
+            "conditions": {
+                (found["metadata"]["name"], kind): [told.get(key) for key in ("status", "reason", "message")]
+                for found in (*pods, *groups)
+                for kind in ("PodScheduled", "DisruptionTarget", "PodGroupScheduled")
+                if (told := condition({"status": {}, **found}, kind))
+            },
+            "events": self._events(),
+        }
+
+    def _events(self) -> set[tuple[str, ...]]:
+        """Each once: how often a group is tried again is a matter of time."""
+        return {
+            (
+                event["regarding"]["name"],
+                *(event[name] for name in ("reason", "type", "action", "reportingController")),
+                # On which of two equal nodes a pod lands is left to chance.
+                UID.sub("…", event["note"]) if event["reason"] != "Scheduled" else "",
+                *((event.get("related") or {}).get(name) or "" for name in ("apiVersion", "kind", "name")),
+            )
+            for event in self._admin.list("Event", self._namespace)
+        }
+
+
+def _group(name: str, priority_class: str, policy: Json, **spec: Any) -> Json:
+    spec = {"schedulingPolicy": policy, "priorityClassName": priority_class, **spec}
+    return {"kind": "PodGroup", "metadata": {"name": name}, "spec": spec}
+
+
+@contextmanager
+def ours(cluster: RealControlPlane) -> Iterator[None]:
+    scheduler = Scheduler(cluster, "groups", flags=[f"--feature-gates={GATES}"]).wait_until_ready()
+    try:
+        yield
+    finally:
+        scheduler.stop()
+        print(f"--- ours\n{scheduler.log[-2000:]}")
+    scheduler.check_log()
+
+
+@contextmanager
+def theirs(cluster: RealControlPlane) -> Iterator[None]:
+    program = cluster.program("kube-scheduler")
+    if program is None:
+        pytest.skip("kube-scheduler is not there")
+    config, log = cluster.folder / "go-groups.yaml", cluster.folder / "go-groups.log"
+    config.write_text(yaml.safe_dump(configuration(cluster.kubeconfig(SCHEDULER_USER))))
+    log.unlink(missing_ok=True)
+    command = [str(program), f"--config={config}", "--secure-port=0", "--v=3", f"--feature-gates={GATES}"]
+    process = Process(command, log, clean_environment())
+    try:
+        eventually(lambda: "Caches populated" in process.log, "kube-scheduler is ready")
+        yield
+    finally:
+        process.kill()
+        print(f"--- kube-scheduler\n{process.log[-2000:]}")
