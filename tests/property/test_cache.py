@@ -1,5 +1,7 @@
 """Whatever happens, every pod counts in exactly one place, and all sums are those of the pods that are there.
 
+Pods that are set aside count nowhere.
+
 The cache runs beside a model that keeps pods and nodes in plain dictionaries and adds everything up anew.
 """
 
@@ -60,6 +62,7 @@ class CacheMachine(RuleBasedStateMachine):
         self.cache = Cache(self.cluster, self.clock, ttl=TTL)
         self.snapshot = Snapshot(self.cache)
         self.pods: dict[str, Placed] = {}
+        self.aside: set[str] = set()
         self.nodes: dict[str, Node] = {}
         self.counts = {app: self._count(app, terminating=True) for app in APPS}
         self.living = {app: self._count(app, terminating=False) for app in APPS}
@@ -80,6 +83,9 @@ class CacheMachine(RuleBasedStateMachine):
             with pytest.raises(IllegalTransitionError):
                 step()
         return is_legal
+
+    def _counting(self) -> list[Placed]:
+        return [placed for uid, placed in self.pods.items() if uid not in self.aside]
 
     def _make(self, name: str, kind: str, **more: Any) -> Pod:
         return make_pod(name, **{**KINDS[kind], **more})
@@ -107,6 +113,7 @@ class CacheMachine(RuleBasedStateMachine):
         known = self.pods.get(pod.metadata.uid)
         if self._attempt(known is None or known.assumed, lambda: self.cache.forget(pod)):
             self.pods.pop(pod.metadata.uid, None)
+            self.aside.discard(pod.metadata.uid)
 
     @rule(name=names, kind=kinds, node=node_names, deleting=st.booleans())
     def add(self, name: str, kind: str, node: str, deleting: bool) -> None:
@@ -130,6 +137,19 @@ class CacheMachine(RuleBasedStateMachine):
         pod = make_pod(name)
         if self._attempt(pod.metadata.uid in self.pods, lambda: self.cache.remove(pod)):
             del self.pods[pod.metadata.uid]
+            self.aside.discard(pod.metadata.uid)
+
+    @rule(name=names)
+    def set_aside(self, name: str) -> None:
+        uid = make_pod(name).metadata.uid
+        self.cache.set_aside(uid)
+        self.aside |= {uid} & self.pods.keys()
+
+    @rule(name=names)
+    def put_back(self, name: str) -> None:
+        uid = make_pod(name).metadata.uid
+        self.cache.put_back(uid)
+        self.aside.discard(uid)
 
     @rule(seconds=st.sampled_from((1.0, 20.0, 31.0)))
     def time_passes(self, seconds: float) -> None:
@@ -139,6 +159,7 @@ class CacheMachine(RuleBasedStateMachine):
         assert {pod.metadata.uid for pod in self.cache.expire_assumed()} == due
         for uid in due:
             del self.pods[uid]
+        self.aside -= due
 
     # nodes
 
@@ -170,7 +191,7 @@ class CacheMachine(RuleBasedStateMachine):
             if seen is not None:
                 assert seen.node == self.nodes[name]
                 assert sorted(p.metadata.name for p in seen.pods) == sorted(
-                    p.pod.metadata.name for p in self.pods.values() if p.node == name
+                    p.pod.metadata.name for p in self._counting() if p.node == name
                 )
 
     # what must hold
@@ -181,18 +202,18 @@ class CacheMachine(RuleBasedStateMachine):
             uid: (placed.node, placed.assumed) for uid, placed in self.pods.items()
         }
         on_nodes = [p.uid for row in self.cluster.nodes.row_of.values() for p in self.cluster.pods.on_node(row)]
-        assert sorted(on_nodes) == sorted(self.pods)
+        assert sorted(on_nodes) == sorted(self.pods.keys() - self.aside)
         for uid, placed in self.pods.items():
             assert self.cache.contains(uid)
             assert self.cache.is_assumed(uid) is placed.assumed
             assert self.cache.node_of(uid) == placed.node
-        assert self.cache.pod_count == len(self.pods) == len(self.cluster.pods)
+        assert self.cache.pod_count == len(self.pods) == len(self.cluster.pods) + len(self.aside)
 
     @invariant()
     def sums_are_those_of_the_pods(self) -> None:
         table = self.cluster.nodes
         for name in NODES:
-            infos = [self.cluster.templates.info(p.pod) for p in self.pods.values() if p.node == name]
+            infos = [self.cluster.templates.info(p.pod) for p in self._counting() if p.node == name]
             row = table.row_of.get(name)
             assert (row is not None) == (name in self.nodes or bool(infos)), name
             if row is None:
@@ -224,7 +245,7 @@ class CacheMachine(RuleBasedStateMachine):
         assert table.node_count == int(table.exists.sum()) == len(self.nodes) == len(self.cache.node_tree)
         assert sorted(self.cache.node_tree.order()) == sorted(self.nodes)
         dump = {node.name: node for node in self.cache.dump().nodes}
-        homeless = {placed.node for placed in self.pods.values()} - set(self.nodes)
+        homeless = {placed.node for placed in self._counting()} - set(self.nodes)
         assert {name for name, node in dump.items() if node.imaginary} == homeless
         assert compare(self.cache, [], self.nodes.values(), [p.pod for p in self.pods.values()]).agrees
 
@@ -235,7 +256,7 @@ class CacheMachine(RuleBasedStateMachine):
             for counts, terminating in ((self.counts, True), (self.living, False)):
                 counted = [
                     placed
-                    for placed in self.pods.values()
+                    for placed in self._counting()
                     if placed.pod.metadata.labels.get("app") == app and (terminating or not placed.pod.is_terminating)
                 ]
                 per_node = Counter(placed.node for placed in counted)

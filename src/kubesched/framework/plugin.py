@@ -203,7 +203,7 @@ class PostFilterPlugin(Plugin):
 
 
 class PodGroupPostFilterPlugin(Plugin):
-    """What PostFilter is for a pod. Configurations do not name it: a plugin that is enabled anywhere serves it."""
+    """What PostFilter is for a pod. Not in configurations: DefaultPreemption serves it wherever it is enabled."""
 
     async def pod_group_post_filter(self, group: PodGroup, pods: Sequence[PodInfo], rehearsal: Rehearsal) -> Status:
         """The group, of which these pods have no node yet, does not fit: do something that may make it fit."""

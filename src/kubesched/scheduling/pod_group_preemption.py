@@ -24,6 +24,8 @@ from kubesched.runtime.profile import Profile
 from kubesched.scheduling.pod_group_trial import GroupResult, GroupTrial
 from kubesched.state.cache import Cache
 
+DEFAULT_PREEMPTION: Final = "DefaultPreemption"
+"""No other plugin is asked, whatever it serves."""
 NO_PLUGIN: Final = "default preemption plugin is not registered, workload aware preemption is disabled"
 HAS_CONSTRAINTS: Final = "workload aware preemption is not supported for pod groups with scheduling constraints"
 
@@ -90,8 +92,8 @@ class PodGroupPreemption:
     async def _make_room(
         self, profile: Profile, trial: GroupTrial, group: PodGroupInfo, members: Sequence[QueuedPod]
     ) -> Status:
-        plugin = next((p for p in profile.plugins.values() if isinstance(p, PodGroupPostFilterPlugin)), None)
-        if plugin is None:
+        plugin = profile.plugins.get(DEFAULT_PREEMPTION)
+        if not isinstance(plugin, PodGroupPostFilterPlugin):
             return Status.unschedulable(NO_PLUGIN)
         known = self._groups.get(group.name, group.namespace)
         if known is None:

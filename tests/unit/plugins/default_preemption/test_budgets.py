@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kubesched.objects import PodDisruptionBudget
+from kubesched.objects import Pod, PodDisruptionBudget
 from kubesched.plugins.default_preemption.budgets import Budgets
 from kubesched.testing import make_node, make_pdb, make_pod
 from kubesched.testing.handle import FakeHandle
@@ -74,3 +74,49 @@ def test_changed_budgets_are_seen() -> None:
     assert budgets.broken_by(handle.cluster.pods, one, one).all()
     handle.load(make_pdb(selector=APP, disruptions_allowed=1))
     assert not budgets.broken_by(handle.cluster.pods, one, one).any()
+
+
+FOO = [make_pod(f"foo{k}", labels={"app": "foo"}) for k in range(3)]
+PLAIN = make_pod("plain")
+ON_FOO = {"matchLabels": {"app": "foo"}}
+
+
+@pytest.mark.parametrize(
+    ("units", "budgets", "expected"),
+    [
+        pytest.param([], [], [], id="nobody"),
+        pytest.param([[FOO[0]]], [], [False], id="no budget"),
+        pytest.param([[PLAIN]], [make_pdb(selector=ON_FOO)], [False], id="a budget of others"),
+        pytest.param([[FOO[0]]], [make_pdb(selector=ON_FOO, disruptions_allowed=1)], [False], id="one is allowed"),
+        pytest.param([[FOO[0]]], [make_pdb(selector=ON_FOO)], [True], id="none is allowed"),
+        pytest.param([[PLAIN, FOO[0]]], [make_pdb(selector=ON_FOO)], [True], id="one pod of two"),
+        pytest.param(
+            [[FOO[0], FOO[1]]], [make_pdb(selector=ON_FOO, disruptions_allowed=2)], [False], id="two of a unit"
+        ),
+        pytest.param(
+            [[FOO[0]], [FOO[1]]],
+            [make_pdb(selector=ON_FOO, disruptions_allowed=1)],
+            [False, True],
+            id="the first unit uses the budget up, wherever it is",
+        ),
+        pytest.param(
+            [[FOO[0]]], [make_pdb(selector=ON_FOO, disrupted_pods=["foo0"])], [False], id="counted by the server"
+        ),
+        pytest.param(
+            [[FOO[0], make_pod("bar", labels={"app": "bar"})], [make_pod("bar2", labels={"app": "bar"})]],
+            [
+                make_pdb("foo", selector=ON_FOO),
+                make_pdb("bar", selector={"matchLabels": {"app": "bar"}}, disruptions_allowed=1),
+            ],
+            [True, False],
+            id="the first broken budget spares the others",
+        ),
+    ],
+)
+def test_budgets_that_units_break(
+    units: list[list[Pod]], budgets: list[PodDisruptionBudget], expected: list[bool]
+) -> None:
+    """The cases of upstream's filterVictimsWithPDBViolation, and some more."""
+    handle = FakeHandle().load(*budgets)
+    infos = [[handle.cluster.templates.info(pod) for pod in unit] for unit in units]
+    assert Budgets(handle.objects.of(PodDisruptionBudget)).broken_by_units(infos) == expected

@@ -10,7 +10,7 @@ from kubesched.framework import PodInfo, Victims
 from kubesched.objects import Pod
 from kubesched.plugins.default_preemption.eviction import Evictions
 from kubesched.plugins.default_preemption.preemptor import Preemptor
-from kubesched.testing import make_pod
+from kubesched.testing import make_pod, make_pod_group
 from kubesched.testing.handle import FakeHandle
 
 PREEMPTOR = make_pod("p", priority=10)
@@ -220,3 +220,26 @@ def test_perform_waits_for_the_victims() -> None:
     handle.api.error = TransportError("no answer")
     with pytest.raises(TransportError):
         asyncio.run(evictions.perform(Preemptor.of_pod(info), "n", Victims((FIRST,))))
+
+
+@pytest.mark.parametrize("error", [None, TransportError("no answer")], ids=["all goes well", "a call fails"])
+def test_a_group_preempts(error: Exception | None) -> None:
+    """It is named as such; after an error all of its pods are tried again."""
+    handle = FakeHandle()
+    handle.api.error = error
+    members = [handle.cluster.templates.info(make_pod(name, group="group")) for name in ("a", "b")]
+    preemptor = Preemptor.of_group(make_pod_group("group", spec={"priority": 10}), members)
+    evictions = Evictions(handle, "DefaultPreemption")
+
+    async def run() -> None:
+        evictions.start(preemptor, "cluster", Victims((LAST,)))
+        assert evictions.is_running("default/group")
+        await asyncio.gather(*handle.tasks)
+
+    asyncio.run(run())
+    message = "default-scheduler: preempting to accommodate a higher priority podgroup"
+    note = "Preempted by podgroup default/group on node cluster"
+    assert [c.message for _, c, _ in handle.api.conditions if c is not None] == ([] if error else [message])
+    assert handle.recorder.events == ([] if error else [("default/last", "Normal", "Preempted", note)])
+    assert [pod.key for pod in handle.activated] == (["default/a", "default/b"] if error else [])
+    assert not evictions.is_running("default/group")

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
@@ -9,14 +9,16 @@ import pytest
 
 from kubesched.config import FeatureGates
 from kubesched.config.plugin_args import DefaultPreemptionArgs, NodeResourcesFitArgs
-from kubesched.errors import KubeschedError
+from kubesched.errors import KubeschedError, TransportError
 from kubesched.framework import (
+    SUCCESS,
     Code,
     CycleState,
     Diagnosis,
     Extender,
     Hint,
     ListedStatuses,
+    PodInfo,
     PostFilterResult,
     Status,
     Victims,
@@ -24,7 +26,7 @@ from kubesched.framework import (
 from kubesched.objects import Pod
 from kubesched.plugins.default_preemption import DefaultPreemption
 from kubesched.plugins.node_resources_fit import NodeResourcesFit
-from kubesched.testing import make_node, make_pod
+from kubesched.testing import make_node, make_pod, make_pod_group
 from kubesched.testing.handle import FakeHandle
 
 FULL = Status.unschedulable("Insufficient cpu")
@@ -262,3 +264,107 @@ def test_a_pod_waits_while_its_victims_are_deleted() -> None:
     assert event.hint(info, make_pod("v", node="n"), None) is Hint.SKIP
     synchronous = cluster(gates=FeatureGates({"SchedulerAsyncPreemption": False}))
     assert DefaultPreemption(None, synchronous).events_to_register() == ()
+
+
+FOR_GROUPS = {"GenericWorkload": True, "GangScheduling": True, "WorkloadAwarePreemption": True}
+IN_PLACEMENTS = {"GenericWorkload": True, "TopologyAwareWorkloadScheduling": True}
+RACKS = {"schedulingConstraints": {"topology": [{"key": "rack"}]}}
+
+
+@pytest.mark.parametrize(
+    ("gates", "spec", "message"),
+    [
+        pytest.param(FOR_GROUPS, {}, "not eligible due to workload aware preemption enabled", id="the group does"),
+        pytest.param(
+            FOR_GROUPS | IN_PLACEMENTS, {}, "not eligible due to workload aware preemption enabled", id="both gates"
+        ),
+        pytest.param(
+            FOR_GROUPS | IN_PLACEMENTS,
+            RACKS,
+            "not eligible due to placement-based pod group scheduling limitation",
+            id="both gates, and it has constraints",
+        ),
+        pytest.param(IN_PLACEMENTS, {}, "", id="placed as a group, without constraints"),
+        pytest.param({}, {}, "", id="no gate"),
+    ],
+)
+def test_a_pod_of_a_group(gates: dict[str, bool], spec: dict[str, object], message: str) -> None:
+    """Whether it preempts by itself."""
+    member = make_pod("p", cpu="2", priority=10, group="group")
+    handle = cluster(gates=FeatureGates(gates)).load(member, make_pod_group(spec=spec))
+    _, status = post_filter(handle, member)
+    assert status.message == (f"preemption: {message}" if message else "")
+    assert bool(handle.api.deleted) is not bool(message)
+
+
+class Alone:
+    """A rehearsal of a group that wants the whole cluster for itself."""
+
+    def __init__(self, handle: FakeHandle) -> None:
+        self._placed = [info for info in handle.cluster.pods.infos if info is not None]
+        self._there = {info.uid for info in self._placed}
+
+    def placed(self) -> Iterator[PodInfo]:
+        return iter(self._placed)
+
+    def remove(self, pods: Iterable[PodInfo]) -> None:
+        self._there -= {info.uid for info in pods}
+
+    def put_back(self, pods: Iterable[PodInfo]) -> None:
+        self._there |= {info.uid for info in pods}
+
+    async def run(self) -> Status:
+        return Status.unschedulable("somebody is there") if self._there else SUCCESS
+
+
+def group_preempts(plugin: DefaultPreemption, handle: FakeHandle, *, meanwhile: Callable[[], None]) -> Status:
+    group = make_pod_group(spec={"priority": 10})
+    handle.load(group)
+    members = [handle.cluster.templates.info(make_pod(f"p{k}", group="group")) for k in range(2)]
+
+    async def run() -> Status:
+        status = await plugin.pod_group_post_filter(group, members, Alone(handle))
+        meanwhile()
+        await asyncio.gather(*handle.tasks)
+        return status
+
+    return asyncio.run(run())
+
+
+def test_the_pods_of_a_group_wait_while_its_victims_are_deleted() -> None:
+    """PreEnqueue holds all of them back, and nobody else."""
+    handle = cluster(gates=FeatureGates(FOR_GROUPS)).load(make_pod_group("other"))
+    plugin, seen = DefaultPreemption(None, handle), list[tuple[Code, str]]()
+
+    def look() -> None:
+        for name in ("group", "other", "missing", ""):
+            status = plugin.pre_enqueue(handle.cluster.templates.info(make_pod("q", group=name)))
+            seen.append((status.code, status.message))
+
+    assert group_preempts(plugin, handle, meanwhile=look).is_success
+    message = "waiting for the preemption for this pod group to be finished"
+    assert seen == [(Code.UNRESOLVABLE, message), *[(Code.SUCCESS, "")] * 3]
+    assert sorted(handle.api.deleted) == ["default/v0", "default/v1"]
+    seen.clear()
+    look()
+    assert seen == [(Code.SUCCESS, "")] * 4
+
+
+@pytest.mark.parametrize("error", [None, TransportError("no answer")], ids=["all goes well", "a call fails"])
+def test_a_group_preempts_in_its_cycle(error: Exception | None) -> None:
+    """Without asynchronous preemption the victims are deleted when the answer comes."""
+    handle = cluster(gates=FeatureGates({**FOR_GROUPS, "SchedulerAsyncPreemption": False}))
+    handle.api.error = error
+    status = group_preempts(DefaultPreemption(None, handle), handle, meanwhile=lambda: None)
+    assert (status.code, status.message) == ((Code.ERROR, "no answer") if error else (Code.SUCCESS, ""))
+    assert handle.tasks == []
+
+
+def test_a_group_that_finds_nobody() -> None:
+    """Nothing happens, and the answer says so."""
+    handle = FakeHandle(gates=FeatureGates(FOR_GROUPS))
+    status = group_preempts(DefaultPreemption(None, handle), handle, meanwhile=lambda: None)
+    assert (status.code, status.message) == (
+        Code.UNRESOLVABLE,
+        "No preemption victims found for incoming preemptor",
+    )
