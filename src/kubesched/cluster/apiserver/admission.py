@@ -48,6 +48,8 @@ class Admission:
                 self._apply_limit_ranges(value)
                 self._apply_priority(value)
                 _tolerate_node_failures(value["spec"])
+            case "podgroups.scheduling.k8s.io":
+                self._apply_group_priority(resource, value)
             case "persistentvolumeclaims":
                 self._default_storage_class(value)
             case "priorityclasses.scheduling.k8s.io":
@@ -83,7 +85,7 @@ class Admission:
 
     def _apply_priority(self, pod: Json) -> None:
         spec, name = pod["spec"], pod["metadata"].get("name", "")
-        chosen = self._priority_class(spec, name)
+        chosen = self._priority_class(self._pods, spec, name)
         value, policy = 0, "PreemptLowerPriority"
         if chosen is not None:
             spec["priorityClassName"] = chosen["metadata"]["name"]
@@ -102,11 +104,25 @@ class Admission:
             raise status.forbidden(self._pods, name, message)
         spec["priority"], spec["preemptionPolicy"] = value, policy
 
-    def _priority_class(self, spec: Json, pod_name: str) -> Json | None:
+    def _apply_group_priority(self, groups: Resource, group: Json) -> None:
+        """As with the gate WorkloadAwarePreemption; but a group to which no class applies stays without a priority."""
+        spec, name = group["spec"], group["metadata"].get("name", "")
+        chosen = self._priority_class(groups, spec, name)
+        value = chosen.get("value", 0) if chosen is not None else 0
+        if spec.get("priority", value) != value:
+            message = (
+                f"priority set in the pod group ({spec['priority']}) must match the priority computed ({value}) "
+                "based on the priority class set in the spec"
+            )
+            raise status.forbidden(groups, name, message)
+        if chosen is not None:
+            spec["priorityClassName"], spec["priority"] = chosen["metadata"]["name"], value
+
+    def _priority_class(self, resource: Resource, spec: Json, name: str) -> Json | None:
         if wanted := spec.get("priorityClassName"):
             found = self._priority_classes.get("", wanted)
             if found is None:
-                raise status.forbidden(self._pods, pod_name, f"no PriorityClass with name {wanted} was found")
+                raise status.forbidden(resource, name, f"no PriorityClass with name {wanted} was found")
             return found.decode()
         defaults = [entry.decode() for entry in self._global_defaults()]
         return min(defaults, key=lambda item: item.get("value", 0), default=None)
