@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry
 
-from kubesched.assembly.run_informers import AccessCheck, Feed, watched_kinds
+from kubesched.assembly.run_informers import AccessCheck, Feed, Watches, watched_kinds
 from kubesched.client.rest import RestClient
 from kubesched.client.transport import Response
 from kubesched.clock import VirtualClock
@@ -87,6 +87,38 @@ class Heard:
 
     def delete(self, obj: Any) -> None:
         self.calls.append(f"-{obj.metadata.name}")
+
+
+async def test_a_kind_that_comes_later_is_watched_from_then_on() -> None:
+    """The server is upgraded, or an API is switched on: nobody has to restart the scheduler for that."""
+
+    class Growing(FakeApiServer):
+        has_nodes = False
+
+        async def request(self, method: str, path: str, **more: Any) -> Response:
+            if path == "/api/v1/nodes" and not self.has_nodes:
+                return failure(404, "NotFound", "the server could not find the requested resource")
+            return await super().request(method, path, **more)
+
+    server, clock, heard = Growing(), VirtualClock(), Heard()
+    rest = RestClient(server, clock, Random(1))
+    handlers: Any = heard
+    durations = SchedulerMetrics(CollectorRegistry()).event_handling_duration
+    watches = Watches(rest, clock, Random(1), handlers, durations)
+    waiting = asyncio.create_task(watches.start_once_served([Node], AccessCheck(rest, (Node,))))
+    server.put("/api/v1/nodes", {"metadata": {"name": "n"}})
+    await clock.advance(0)
+    await clock.advance(150)
+    assert heard.calls == []
+    server.has_nodes = True
+    server.failures = [TransportError("connection reset")]
+    await clock.advance(60)
+    assert not waiting.done()
+    await clock.advance(60)
+    await clock.advance(0)
+    assert waiting.done()
+    assert heard.calls == ["+n"]
+    await watches.stop()
 
 
 @pytest.mark.parametrize(
