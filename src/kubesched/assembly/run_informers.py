@@ -100,20 +100,42 @@ class AccessCheck:
     async def is_served(self, kind: type) -> bool:
         """Whether the server has the kind and lets us list it; errors as those of `served_kinds`."""
         try:
-            await self._rest.call("GET", collection_path(KIND_OF[kind]), query="limit=1", retries=0)
+            await self._list(kind)
         except ApiStatusError as error:
             if error.code == 404:
                 return False
             if error.code == 401:
                 raise ConfigurationError([f"the API server does not accept our credentials: {error}"]) from error
-            if error.code == 403:
-                raise ConfigurationError([f"a permission is missing: {error.server_message}"]) from error
-            raise
+            if error.code != 403 or not await self._is_ready():
+                raise
+            await self._insist_on(kind)
         except TransportError as error:
             if error.untrusted:
                 raise ConfigurationError([f"the API server's certificate is not trusted: {error}"]) from error
             raise
         return True
+
+    async def _list(self, kind: type) -> None:
+        await self._rest.call("GET", collection_path(KIND_OF[kind]), query="limit=1", retries=0)
+
+    async def _is_ready(self) -> bool:
+        """A server answers, and forbids everything, before it has read its roles: after a reboot of a control plane
+        that is what a scheduler meets.
+        """
+        try:
+            await self._rest.call("GET", "/readyz", retries=0)
+        except ApiStatusError as error:
+            return error.code == 404  # something between us does not let us ask
+        return True
+
+    async def _insist_on(self, kind: type) -> None:
+        """The server may have become ready since it was asked: only what it forbids now is for a person to mend."""
+        try:
+            await self._list(kind)
+        except ApiStatusError as error:
+            if error.code == 403:
+                raise ConfigurationError([f"a permission is missing: {error.server_message}"]) from error
+            raise
 
 
 class Watches:

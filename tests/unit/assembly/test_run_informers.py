@@ -48,9 +48,9 @@ async def test_a_kind_that_the_server_does_not_have_is_left_out() -> None:
     ],
 )
 async def test_what_only_a_person_can_mend_is_a_configuration_error(answer: Any, says: str) -> None:
-    """Its line says what to mend."""
+    """Its line says what to mend. A server that forbids something is asked whether it is ready, and once more."""
     server = FakeApiServer()
-    server.failures = [answer]
+    server.failures = [answer, Response(200, b"ok"), answer]
     with pytest.raises(ConfigurationError) as caught:
         await check(server).served_kinds()
     assert caught.value.problems[0].startswith(says)
@@ -64,6 +64,24 @@ async def test_a_server_that_is_away_is_waited_for() -> None:
     await clock.advance(3)
     assert not waiting.done()
     server.down = False
+    await clock.advance(20)
+    assert await waiting == [Pod, Node]
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        pytest.param([failure(403, "Forbidden", FORBIDDEN), failure(500, "", "readyz check failed")], id="not ready"),
+        pytest.param([failure(403, "Forbidden", FORBIDDEN)] * 2, id="too early even for that question"),
+        pytest.param([failure(403, "Forbidden", FORBIDDEN), Response(200, b"ok")], id="ready by now"),
+    ],
+)
+async def test_a_server_that_has_just_started_forbids_everything(answers: list[Response]) -> None:
+    """It answers before it has read its roles: that is not for a person to mend, and passes."""
+    server, clock = FakeApiServer(), VirtualClock()
+    server.failures = [*answers]
+    waiting = asyncio.create_task(check(server).served_kinds_when_up(clock, Random(1)))
+    await clock.advance(0)
     await clock.advance(20)
     assert await waiting == [Pod, Node]
 
