@@ -42,6 +42,15 @@ def test_the_api_server_dies_in_the_middle_of_a_thousand_bindings(
     assert_placed_once(real_cluster, count, pods_per_node=110)
 
 
+def test_a_control_plane_boots_as_a_whole(real_cluster: RealControlPlane, start_scheduler: StartScheduler) -> None:
+    """The scheduler is there first; then an API server comes that forbids everything until it has read its roles."""
+    real_cluster.kill_api_server()
+    scheduler = start_scheduler(ready=False)
+    eventually(lambda: "The API server does not answer yet" in scheduler.log, "the scheduler waits")
+    real_cluster.start_api_server()
+    scheduler.wait_until_ready()
+
+
 def test_a_forgotten_version_leads_to_a_fresh_list(
     real_cluster: RealControlPlane, start_scheduler: StartScheduler
 ) -> None:

@@ -152,7 +152,9 @@ class SchedulerProcess:
             ),
         )
         show_state(metrics, self._assembled)
-        self._watches = Watches(self._clients.main, clock, random)
+        self._watches = Watches(
+            self._clients.main, clock, random, self._assembled.handlers, metrics.event_handling_duration
+        )
         identity = default_identity(self._hostname, random)
         coordinated = settings.gates.enabled("CoordinatedLeaderElection")
         self._candidacy = (
@@ -223,18 +225,21 @@ class SchedulerProcess:
             self._start_deciding()
 
     async def _sync(self) -> None:
+        wanted = watched_kinds(self._settings.gates)
+        check = AccessCheck(self._clients.main, wanted)
         kinds = self._served_kinds
         if kinds is None:
-            check = AccessCheck(self._clients.main, watched_kinds(self._settings.gates))
             kinds = await check.served_kinds_when_up(self._clock, self._random)
         gc.disable()  # nothing of a first list is garbage
         try:
-            await self._watches.start(kinds, self._assembled.handlers, self._metrics.event_handling_duration)
+            await self._watches.start(kinds)
         finally:
             gc.freeze()
             gc.set_threshold(*GC_THRESHOLDS)
             gc.enable()
         log.info("Handlers synced", v=3)
+        missing = [kind for kind in wanted if kind not in kinds]
+        self._start("missing kinds", self._watches.start_once_served(missing, check))
 
     def _start_deciding(self) -> None:
         self._is_leading = True
@@ -284,6 +289,7 @@ class SchedulerProcess:
         await self._assembled.scheduler.tasks.stop(BINDING_GRACE)
         await self._cancel("leading")
         await self._recorders.stop(grace=EVENT_GRACE)
+        await self._cancel("missing kinds")
         await self._watches.stop()
         if self._endpoints is not None:
             self._endpoints.stop()

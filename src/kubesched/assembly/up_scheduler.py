@@ -48,8 +48,8 @@ class UpScheduler:
     ) -> None:
         self._gates = gates
         self._failed = failed
-        self._metrics = SchedulerMetrics(CollectorRegistry())
-        requests = RequestMetrics(self._metrics.rest_client)
+        metrics = SchedulerMetrics(CollectorRegistry())
+        requests = RequestMetrics(metrics.rest_client)
         config, plugins = load_plugins(leave_to_extenders(config), plugin_folder)
         connection = choose_connection(str(kubeconfig), clock, observer=requests)
         connection = replace(connection, most_requests=MOST_REQUESTS)
@@ -73,13 +73,14 @@ class UpScheduler:
                 attempts=attempts,
             ),
         )
-        self._watches = Watches(self.clients.main, clock, random)
+        self._watches = Watches(
+            self.clients.main, clock, random, self.assembled.handlers, metrics.event_handling_duration
+        )
         self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:
         self._recorders.start()
-        kinds, durations = watched_kinds(self._gates), self._metrics.event_handling_duration
-        await self._watches.start(kinds, self.assembled.handlers, durations)
+        await self._watches.start(watched_kinds(self._gates))
         self._start(self.assembled.queue.run())
         self._start(self.assembled.scheduler.run())
 

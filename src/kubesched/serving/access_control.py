@@ -11,7 +11,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from kubesched.errors import KubeschedError
 from kubesched.serving.authentication import Authenticator
 from kubesched.serving.authorization import Authorizer
-from kubesched.serving.health import NOSNIFF
+from kubesched.serving.status_answer import status_answer
 from kubesched.telemetry.logging import log
 
 PEER_CERTIFICATE = "peer_certificate"
@@ -38,7 +38,7 @@ class AccessControl:
         verb, path = scope["method"].lower(), scope["path"]
         user = await self._authenticator.authenticate(Headers(scope=scope), certificate)
         if user is None:
-            return _status(401, "Unauthorized", "Unauthorized")
+            return status_answer(401, "Unauthorized", "Unauthorized")
         try:
             decision = await self._authorizer.decide(user, verb, path)
         except (KubeschedError, TimeoutError) as error:
@@ -48,21 +48,9 @@ class AccessControl:
             return None
         log.info("Forbidden", v=4, user=user.name, path=path, reason=decision.reason)
         message = f"forbidden: User {json.dumps(user.name)} cannot {verb} path {json.dumps(path)}"
-        return _status(403, "Forbidden", f"{message}: {decision.reason}" if decision.reason else message, details={})
-
-
-def _status(code: int, reason: str, message: str, **more: object) -> Response:
-    status = {
-        "kind": "Status",
-        "apiVersion": "v1",
-        "metadata": {},
-        "status": "Failure",
-        "message": message,
-        "reason": reason,
-        **more,
-        "code": code,
-    }
-    return Response(json.dumps(status, indent=2), code, media_type="application/json", headers=NOSNIFF)
+        return status_answer(
+            403, "Forbidden", f"{message}: {decision.reason}" if decision.reason else message, details={}
+        )
 
 
 def _without_caching(send: Send) -> Send:

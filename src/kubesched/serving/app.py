@@ -18,7 +18,7 @@ from kubesched.serving.access_control import AccessControl
 from kubesched.serving.authentication import Authenticator
 from kubesched.serving.authorization import Authorizer
 from kubesched.serving.debug import DebugPages
-from kubesched.serving.health import HealthEndpoint, HealthSlis
+from kubesched.serving.health import NOSNIFF, HealthEndpoint, HealthSlis
 from kubesched.serving.metric_pages import metrics_route, pod_resources_route
 from kubesched.serving.zpages import configz_route, flagz_route, statusz_route
 from kubesched.telemetry.health import HealthCheck
@@ -78,6 +78,7 @@ def build_app(
 ) -> AccessControl:
     """The ASGI application that `server` runs."""
     app = Starlette(routes=routes_of(pages, clock, log), exception_handlers={404: _not_found})
+    app.router.redirect_slashes = False  # /metrics/ is no page; a redirect would lead where the Host header says
     return AccessControl(app, authenticator=authenticator, authorizer=authorizer)
 
 
@@ -86,4 +87,4 @@ def _top_folders(routes: Sequence[BaseRoute]) -> list[str]:
 
 
 async def _not_found(_request: Request, _error: Exception) -> Response:
-    return PlainTextResponse("404 page not found\n", 404)
+    return PlainTextResponse("404 page not found\n", 404, headers=NOSNIFF)

@@ -103,8 +103,7 @@ class Authenticator:
         )
 
     async def _by_token(self, headers: Headers, objections: list[str]) -> User | None:
-        scheme, _, token = headers.get("authorization", "").strip().partition(" ")
-        token = token.strip()
+        scheme, token, *_ = [*headers.get("authorization", "").strip().split(" "), "", ""]
         if self._reviews is None or scheme.lower() != "bearer" or not token:
             return None
         reviews = self._reviews

@@ -24,6 +24,8 @@ from kubesched.telemetry.logging import log
 DEFAULT_PORT: Final = 10259
 SHUTDOWN_SECONDS: Final = 5
 REFRESH_SECONDS: Final = 60.0
+LOOK_AGAIN_SECONDS: Final = 5.0
+"""Until the cluster's client authorities are known: nobody with a certificate gets in before."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,7 +108,7 @@ class SecureServer:
 
     async def _keep_fresh(self) -> None:
         while True:
-            await self._clock.sleep(REFRESH_SECONDS)
+            await self._clock.sleep(LOOK_AGAIN_SECONDS if self._trust_loader.has_failed else REFRESH_SECONDS)
             await self.refresh()
 
 

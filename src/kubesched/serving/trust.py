@@ -104,6 +104,8 @@ class TrustLoader:
         self._options = options
         self._read_config_map = read_config_map
         self._last_found = ClientTrust()
+        self.has_failed = False
+        """Whether the last lookup in the cluster failed, which may be tolerated."""
 
     async def load(self) -> ClientTrust:
         """Raises ConfigurationError. A failed lookup in the cluster that is tolerated leaves the last one in force."""
@@ -136,7 +138,9 @@ class TrustLoader:
             return ClientTrust()
         try:
             self._last_found = parse_config_map(await self._read_config_map())
+            self.has_failed = False
         except KubeschedError as error:
+            self.has_failed = True
             if not self._options.tolerate_lookup_failure:
                 raise ConfigurationError([f"unable to look up the cluster's authentication: {error}"]) from error
             log.warning(

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import html
+import json
 import platform
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
+import yaml
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from kubesched.clock import Clock
+from kubesched.serving.status_answer import status_answer
 from kubesched.telemetry.version import KUBERNETES_MINOR, KUBERNETES_VERSION, PROGRAM_VERSION
 
 COMPONENT: Final = "kube-scheduler"
 GROUP: Final = "config.k8s.io"
+VERSIONS: Final = ("v1beta1", "v1alpha1")
+OBJECT_TYPES: Final = ("application/json", "application/yaml")
 WARNING: Final = (
     "Warning: This endpoint is not meant to be machine parseable, has no formatting compatibility guarantees and is "
     "for debugging purposes only."
@@ -78,22 +83,32 @@ def statusz_route(clock: Clock, paths: Sequence[str], *, emulated_version: str =
 
 
 def _negotiate(request: Request, kind: str, text: str, facts: Mapping[str, Any]) -> Response:
-    """Text, or JSON for who asks for `application/json;as=<kind>;v=v1beta1;g=config.k8s.io`."""
-    accept = request.headers.get("accept", "")
-    parts = {part.strip().lower() for part in accept.split(",")[0].split(";")}
-    if "application/json" not in parts:
-        return PlainTextResponse(text)
-    version = next((part.removeprefix("v=") for part in parts if part.startswith("v=")), "")
-    if f"as={kind.lower()}" not in parts or f"g={GROUP}" not in parts or version not in ("v1beta1", "v1alpha1"):
-        return PlainTextResponse(
-            "only text/plain and application/json;as=…;v=v1beta1;g=config.k8s.io are served\n", 406
-        )
+    """Text, or an object for who asks for `application/json;as=<kind>;v=v1beta1;g=config.k8s.io`, or YAML so."""
+    for clause in (request.headers.get("accept") or "*/*").split(","):
+        media_type, *parameters = (part.strip().lower() for part in clause.split(";"))
+        if media_type in ("*/*", "text/*", "text/plain"):
+            return PlainTextResponse(text)
+        version = _version_asked_for(kind, parameters)
+        if media_type in OBJECT_TYPES and version:
+            return _object(media_type, kind, version, facts)
+    message = f"only the following media types are accepted: {', '.join((*OBJECT_TYPES, 'text/plain'))}"
+    return status_answer(406, "NotAcceptable", message)
+
+
+def _version_asked_for(kind: str, parameters: Sequence[str]) -> str:
+    asked = dict(parameter.partition("=")[::2] for parameter in parameters)
+    is_ours = (asked.get("as"), asked.get("g")) == (kind.lower(), GROUP)
+    return asked["v"] if is_ours and asked.get("v") in VERSIONS else ""
+
+
+def _object(media_type: str, kind: str, version: str, facts: Mapping[str, Any]) -> Response:
     headers = {}
     if version == "v1alpha1":
         page = kind.lower()
         headers["Warning"] = f'299 - "This version of the {page} endpoint is deprecated. Please use a newer version."'
     body = {"kind": kind, "apiVersion": f"{GROUP}/{version}", "metadata": {"name": COMPONENT}, **facts}
-    return JSONResponse(body, headers=headers, media_type=f"application/json;g={GROUP};v={version};as={kind}")
+    write = json.dumps if media_type == "application/json" else yaml.safe_dump
+    return Response(write(body), headers=headers, media_type=f"{media_type};g={GROUP};v={version};as={kind}")
 
 
 def _uptime(seconds: int) -> str:

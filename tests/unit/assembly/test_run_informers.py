@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry
 
-from kubesched.assembly.run_informers import AccessCheck, Feed, watched_kinds
+from kubesched.assembly.run_informers import AccessCheck, Feed, Watches, watched_kinds
 from kubesched.client.rest import RestClient
 from kubesched.client.transport import Response
 from kubesched.clock import VirtualClock
@@ -48,9 +48,9 @@ async def test_a_kind_that_the_server_does_not_have_is_left_out() -> None:
     ],
 )
 async def test_what_only_a_person_can_mend_is_a_configuration_error(answer: Any, says: str) -> None:
-    """Its line says what to mend."""
+    """Its line says what to mend. A server that forbids something is asked whether it is ready, and once more."""
     server = FakeApiServer()
-    server.failures = [answer]
+    server.failures = [answer, Response(200, b"ok"), answer]
     with pytest.raises(ConfigurationError) as caught:
         await check(server).served_kinds()
     assert caught.value.problems[0].startswith(says)
@@ -64,6 +64,24 @@ async def test_a_server_that_is_away_is_waited_for() -> None:
     await clock.advance(3)
     assert not waiting.done()
     server.down = False
+    await clock.advance(20)
+    assert await waiting == [Pod, Node]
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        pytest.param([failure(403, "Forbidden", FORBIDDEN), failure(500, "", "readyz check failed")], id="not ready"),
+        pytest.param([failure(403, "Forbidden", FORBIDDEN)] * 2, id="too early even for that question"),
+        pytest.param([failure(403, "Forbidden", FORBIDDEN), Response(200, b"ok")], id="ready by now"),
+    ],
+)
+async def test_a_server_that_has_just_started_forbids_everything(answers: list[Response]) -> None:
+    """It answers before it has read its roles: that is not for a person to mend, and passes."""
+    server, clock = FakeApiServer(), VirtualClock()
+    server.failures = [*answers]
+    waiting = asyncio.create_task(check(server).served_kinds_when_up(clock, Random(1)))
+    await clock.advance(0)
     await clock.advance(20)
     assert await waiting == [Pod, Node]
 
@@ -87,6 +105,38 @@ class Heard:
 
     def delete(self, obj: Any) -> None:
         self.calls.append(f"-{obj.metadata.name}")
+
+
+async def test_a_kind_that_comes_later_is_watched_from_then_on() -> None:
+    """The server is upgraded, or an API is switched on: nobody has to restart the scheduler for that."""
+
+    class Growing(FakeApiServer):
+        has_nodes = False
+
+        async def request(self, method: str, path: str, **more: Any) -> Response:
+            if path == "/api/v1/nodes" and not self.has_nodes:
+                return failure(404, "NotFound", "the server could not find the requested resource")
+            return await super().request(method, path, **more)
+
+    server, clock, heard = Growing(), VirtualClock(), Heard()
+    rest = RestClient(server, clock, Random(1))
+    handlers: Any = heard
+    durations = SchedulerMetrics(CollectorRegistry()).event_handling_duration
+    watches = Watches(rest, clock, Random(1), handlers, durations)
+    waiting = asyncio.create_task(watches.start_once_served([Node], AccessCheck(rest, (Node,))))
+    server.put("/api/v1/nodes", {"metadata": {"name": "n"}})
+    await clock.advance(0)
+    await clock.advance(150)
+    assert heard.calls == []
+    server.has_nodes = True
+    server.failures = [TransportError("connection reset")]
+    await clock.advance(60)
+    assert not waiting.done()
+    await clock.advance(60)
+    await clock.advance(0)
+    assert waiting.done()
+    assert heard.calls == ["+n"]
+    await watches.stop()
 
 
 @pytest.mark.parametrize(

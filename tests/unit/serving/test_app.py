@@ -9,6 +9,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
+import yaml
 from prometheus_client import CollectorRegistry
 from prometheus_client.parser import text_string_to_metric_families
 from starlette.applications import Starlette
@@ -116,17 +117,43 @@ async def test_flagz_and_statusz_in_text(call: Caller, open_app: Starlette, cloc
         pytest.param("application/json;as=Statusz;v=v1beta1;g=config.k8s.io", 200, "config.k8s.io/v1beta1", id="beta"),
         pytest.param("application/json;as=Statusz;v=v1alpha1;g=config.k8s.io", 200, "config.k8s.io/v1alpha1", id="old"),
         pytest.param("application/json;as=Flagz;v=v1beta1;g=config.k8s.io", 406, "", id="another kind"),
+        pytest.param("application/yaml;as=Statusz;v=v1beta1;g=config.k8s.io", 200, "config.k8s.io/v1beta1", id="YAML"),
         pytest.param("application/json", 406, "", id="JSON without a kind"),
+        pytest.param("text/html", 406, "", id="what is not served"),
     ],
 )
-async def test_statusz_as_json(call: Caller, open_app: Starlette, accept: str, status: int, api_version: str) -> None:
+async def test_statusz_as_an_object(
+    call: Caller, open_app: Starlette, accept: str, status: int, api_version: str
+) -> None:
     """For programs, which name kind and version."""
     answer = await call(open_app, "/statusz", headers={"Accept": accept})
     assert answer.status == status
-    if status == 200:
-        body = json.loads(answer.body)
+    body = yaml.safe_load(answer.body)
+    if status == 406:
+        assert (body["kind"], body["reason"]) == ("Status", "NotAcceptable")
+    else:
+        assert answer.headers["content-type"].startswith(accept.partition(";")[0])
         assert (body["kind"], body["apiVersion"], body["emulationVersion"]) == ("Statusz", api_version, "1.36")
         assert ("warning" in answer.headers) is ("alpha" in api_version)
+
+
+@pytest.mark.parametrize("path", ["/metrics/", "/healthz/", "/nosuch"])
+async def test_what_is_no_page(
+    call: Caller, pages: Pages, clock: VirtualClock, log: Logger, reviews: FakeReviews, path: str
+) -> None:
+    """Nor is anybody led to one by a redirect."""
+    anybody = Authenticator(trust=ClientTrust(), reviews=reviews, token_cache_ttl=timedelta(), clock=clock)
+    anything = Authorizer(AuthorizationOptions(always_allow_paths=("*",)), reviews=reviews, clock=clock)
+    app = build_app(pages, authenticator=anybody, authorizer=anything, clock=clock, log=log)
+    answer = await call(app, path)
+    assert (answer.status, answer.body) == (404, "404 page not found\n")
+
+
+async def test_a_browser_gets_text(call: Caller, open_app: Starlette) -> None:
+    """It asks for pages, and takes anything."""
+    accept = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+    answer = await call(open_app, "/flagz", headers={"Accept": accept})
+    assert (answer.status, answer.headers["content-type"]) == (200, "text/plain; charset=utf-8")
 
 
 @pytest.mark.parametrize(

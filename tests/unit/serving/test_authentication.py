@@ -95,6 +95,8 @@ async def test_a_token_is_reviewed_by_the_api_server(authenticator: Authenticato
     assert user is not None
     assert (user.name, user.uid, user.groups) == ("ann", "7", ("devs", "system:authenticated"))
     assert await authenticator.authenticate(Headers({"authorization": "Bearer bad"}), None) is None
+    for nothing in ("Bearer", "Bearer ", "bearer  good", "Basic good", ""):  # the token is what follows one space
+        assert await authenticator.authenticate(Headers({"authorization": nothing}), None) == ANONYMOUS
     assert await authenticator.authenticate(Headers({"authorization": "Basic x"}), None) == ANONYMOUS
     assert reviews.specs == [{"token": "good"}, {"token": "bad"}]
 

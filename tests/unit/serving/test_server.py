@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 import pytest
 from prometheus_client import CollectorRegistry
 
-from kubesched.clock import SystemClock
-from kubesched.errors import ConfigurationError
+from kubesched.clock import Clock, SystemClock
+from kubesched.errors import ConfigurationError, TransportError
 from kubesched.serving.app import Pages, build_app
 from kubesched.serving.authentication import Authenticator
 from kubesched.serving.authorization import AuthorizationOptions, Authorizer
@@ -37,9 +37,12 @@ LOOPBACK = ServingOptions(bind_address="127.0.0.1", port=0)
 
 @asynccontextmanager
 async def serving(
-    reviews: FakeReviews, tls: TlsOptions, read_config_map: Callable[[], Mapping[str, str]]
+    reviews: FakeReviews,
+    tls: TlsOptions,
+    read_config_map: Callable[[], Mapping[str, str]],
+    clock: Clock | None = None,
 ) -> AsyncIterator[SecureServer]:
-    clock = SystemClock()
+    clock = clock or SystemClock()
 
     async def read() -> Mapping[str, str]:
         return read_config_map()
@@ -136,6 +139,33 @@ async def test_renewed_certificates_and_authorities_need_no_restart(
         proxy_ca.issue("new", dns=("localhost",)).write(tmp_path, "serving")
         await server.refresh()
         assert (await get(server, "/metrics", ca_pem=proxy_ca.pem, client=prometheus))[0] == 200
+
+
+async def test_authorities_that_are_not_known_yet_are_looked_for_more_often(
+    cluster_ca: Authority, reviews: FakeReviews
+) -> None:
+    """When a control plane boots, the API server may be later than we are."""
+
+    class Noted(SystemClock):
+        def __init__(self) -> None:
+            self.pauses: list[float] = []
+            self.has_seen_enough = asyncio.Event()
+
+        async def sleep(self, seconds: float) -> None:
+            self.pauses.append(seconds)
+            if len(self.pauses) == 5:
+                self.has_seen_enough.set()
+            await asyncio.sleep(0.001)
+
+    def read() -> Mapping[str, str]:
+        if len(clock.pauses) < 3:
+            raise TransportError("connection refused")
+        return {"client-ca-file": cluster_ca.pem}
+
+    clock = Noted()
+    async with serving(reviews, TlsOptions(), read, clock):
+        await asyncio.wait_for(clock.has_seen_enough.wait(), timeout=60)
+    assert clock.pauses[:5] == [5.0, 5.0, 5.0, 60.0, 60.0]
 
 
 async def test_stopping_closes_the_port(reviews: FakeReviews) -> None:
