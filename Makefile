@@ -40,7 +40,7 @@ compare: setup ## beside kube-scheduler, on a real etcd and kube-apiserver: half
 
 e2e: setup ## against a real etcd and kube-apiserver; built by name where Go is there, skipped where they cannot be had
 	-$(BIN)/python tools/controlplane/install.py
-	$(BIN)/python -m pytest -m e2e tests/e2e tests/contract -rs
+	$(BIN)/python -m pytest -m e2e tests/e2e tests/contract tests/differential -rs
 
 lock: setup ## write requirements.lock anew from what is installed
 	$(BIN)/python -m pip freeze --exclude-editable > requirements.lock

@@ -8,7 +8,7 @@ from collections.abc import Set as AbstractSet
 from kubesched.columns import Booleans, Cluster, NodeView, PodInfo
 from kubesched.engine.asked import Asked
 from kubesched.engine.filter_column import FilterColumn
-from kubesched.engine.lineup import ask_filter
+from kubesched.engine.lineup import try_filter
 from kubesched.engine.tracker import MOST_ROWS_ONE_BY_ONE, RowArray
 from kubesched.framework import CycleState, FilterPlugin, Reach, Verdict
 
@@ -16,7 +16,8 @@ from kubesched.framework import CycleState, FilterPlugin, Reach, Verdict
 class FilterColumns:
     """A column for each of these plugins, unless its PreFilter said Skip. After `complete` they are all there.
 
-    A plugin with more reasons than a column can tell apart is `unkept`: it must be asked in every cycle.
+    A plugin with more reasons than a column can tell apart is `unkept`: it must be asked in every cycle. So is one that
+    fails on some node: that matters only to a pod for which the node is still in question.
     """
 
     def __init__(self, plugins: Sequence[tuple[FilterPlugin, Reach]], cluster: Cluster, asked: Asked) -> None:
@@ -127,20 +128,21 @@ class FilterColumns:
         alike = table.sums.alike(len(table)) if column.reach is Reach.SUMS else None
         nodes = self._cluster.view(None if alike is None else alike.rows)
         self._asked.rows += len(nodes)
-        verdict = ask_filter(column.plugin, state, pod, nodes)
+        verdict = try_filter(column.plugin, state, pod, nodes)
         return verdict if alike is None else verdict.at(alike.kind)
 
     def _ask(self, column: FilterColumn, state: CycleState, pod: PodInfo, nodes: NodeView) -> None:
         self._asked.rows += len(nodes)
-        if not column.merge(nodes.rows, ask_filter(column.plugin, state, pod, nodes)):
-            self._forget(column.plugin.name)  # too many different reasons: `complete` asks about all rows
+        verdict = try_filter(column.plugin, state, pod, nodes)
+        if verdict.has_failures or not column.merge(nodes.rows, verdict):
+            self._forget(column.plugin.name)  # not to be kept, it seems: `complete` asks about all rows
             self._completed = None
 
     def _take_over(self, column: FilterColumn, verdict: Verdict) -> None:
         """Put the answers for all rows into a column."""
         self._has_changed = True
         column.is_stale = False
-        if not column.merge(slice(0, len(self._cluster.nodes)), verdict):
+        if verdict.has_failures or not column.merge(slice(0, len(self._cluster.nodes)), verdict):
             self.unkept[column.plugin.name] = column.plugin
             self._forget(column.plugin.name)
 

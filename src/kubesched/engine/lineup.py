@@ -100,15 +100,21 @@ def ask_filter(
 ) -> Verdict:
     """`among` are the nodes that no plugin before has rejected: kube-scheduler asks about no others, so it does not
     matter if the plugin fails there."""
+    verdict = try_filter(plugin, state, pod, nodes)
+    for position, status in verdict.special.items():
+        if not status.is_rejection and (among is None or among[position]):
+            raise PluginFailedError(plugin.name, "Filter", f'running "{plugin.name}" filter plugin: {status.message}')
+    return verdict
+
+
+def try_filter(plugin: FilterPlugin, state: CycleState, pod: PodInfo, nodes: NodeView) -> Verdict:
+    """The plugin may have failed on some of the nodes."""
     try:
         verdict: object = _timed(state, plugin.name, "Filter", plugin.filter_nodes, state, pod.template, nodes)
     except Exception as error:
         raise _broken(plugin.name, "Filter", error) from error
     if not isinstance(verdict, Verdict) or np.shape(verdict.bits) != (len(nodes),):
         raise PluginError(plugin.name, "Filter", f"must answer with a Verdict for {len(nodes)} nodes, not {verdict!r}")
-    for position, status in verdict.special.items():
-        if not status.is_rejection and (among is None or among[position]):
-            raise PluginFailedError(plugin.name, "Filter", f'running "{plugin.name}" filter plugin: {status.message}')
     return verdict
 
 

@@ -81,6 +81,11 @@ class Verdict:
         fitting: Booleans = self.bits == 0
         return fitting
 
+    @property
+    def has_failures(self) -> bool:
+        """Whether the plugin could not tell about some node."""
+        return any(not status.is_rejection for status in self.special.values())
+
     def unresolvable(self) -> Booleans:
         """Nodes where preemption cannot help."""
         mask = sum(1 << k for k, reason in enumerate(self.reasons) if reason.code is Code.UNRESOLVABLE)

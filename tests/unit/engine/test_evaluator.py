@@ -306,6 +306,35 @@ def test_a_filter_may_fail_on_nodes_that_an_earlier_one_rejects() -> None:
         bench.evaluator.fits_with_nominated(state, info, everywhere)
 
 
+class Stumbles(FilterPlugin):
+    """Kept; fails on nodes with a label."""
+
+    name = "Stumbles"
+    reach = Reach.NODE
+
+    def filter_nodes(self, state: CycleState, pod: PodTemplate, nodes: NodeView) -> Verdict:
+        found = {k: nodes.node(k) for k in range(len(nodes))}
+        broken = {k: Status.failed("broken") for k, node in found.items() if node and "broken" in node.metadata.labels}
+        return Verdict.of_statuses(nodes, broken)
+
+
+@pytest.mark.parametrize("is_known", [False, True], ids=["from the start", "once the pods are known"])
+def test_a_kept_filter_may_fail_on_nodes_that_others_reject(is_known: bool) -> None:
+    """A broken node is nobody's problem while it is full; when it is not, it fails the attempt."""
+    bench = Bench(Full(), Stumbles())
+    if is_known:
+        assert bench.evaluator.filter(bench.info()).count == 3
+    bench.cluster.set_node(make_node("b", labels={"broken": ""}))
+    bench.place("b", "b")
+    for _ in range(2):
+        assert bench.evaluator.filter(bench.info()).names() == ["a", "c"]
+    bench.cluster.displace(bench.cluster.pods.on_node(bench.cluster.nodes.row_of["b"])[0].uid)
+    with pytest.raises(PluginError, match='running "Stumbles" filter plugin: broken'):
+        bench.evaluator.filter(bench.info())
+    bench.cluster.set_node(make_node("b"))
+    assert bench.evaluator.filter(bench.info()).count == 3
+
+
 def test_a_filter_that_fails_on_changed_rows_is_asked_about_them_again() -> None:
     """They do not count as settled."""
     moody = Moody()

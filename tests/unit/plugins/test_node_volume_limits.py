@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kubesched.columns import WhatIf
+from kubesched.columns import NodeView, WhatIf
 from kubesched.config.feature_gates import FeatureGates
 from kubesched.framework import Code, CycleState, Hint
 from kubesched.objects import CSIDriver, PersistentVolume, PersistentVolumeClaim, Pod, VolumeAttachment, convert
@@ -226,6 +226,24 @@ def test_a_placed_pod_whose_volumes_cannot_be_told_is_an_error_on_limited_nodes(
     assert decide(handle, make_pod(claims=["a"])) == FITS
     handle.load(make_pvc("r-v"), make_pod("r", volumes=[{"name": "v", "ephemeral": {}}], node="n"))
     assert decide(handle, make_pod(claims=["a"]))[0] is Code.ERROR
+
+
+def test_a_broken_placed_pod_matters_to_its_node_alone_and_not_once_it_is_gone() -> None:
+    """The limits of other nodes hold all the same; and preemption may remove the pod."""
+    handle = FakeHandle().load(*(make_node(name) for name in "abc"), *bound("new"), *bound("old"))
+    handle.load(*(make_csi_node(name, limits={DRIVER: 1}) for name in "abc"))
+    handle.load(make_pvc("r-v"), make_pod("r", volumes=[{"name": "v", "ephemeral": {}}], node="a"))
+    handle.load(make_pod("q", claims=["old"], node="b"))
+    plugin, info = NodeVolumeLimits(None, handle), handle.cluster.templates.info(make_pod(claims=["new"]))
+    nodes = handle.cluster.view()
+
+    def codes(view: NodeView) -> list[Code]:
+        verdict = plugin.filter_nodes(CycleState(info), info.template, view)
+        return [verdict.status(position, plugin.name).code for position in range(len(view))]
+
+    assert codes(nodes) == [Code.ERROR, Code.UNSCHEDULABLE, Code.SUCCESS]
+    gone = WhatIf.removed(handle.cluster.pods, np.array([0, 1]), np.array([0, 1]))
+    assert codes(nodes.supposing(gone)) == [Code.SUCCESS, Code.SUCCESS, Code.SUCCESS]
 
 
 def test_follows_claims_volumes_classes_nodes_and_limits() -> None:

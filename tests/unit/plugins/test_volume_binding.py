@@ -327,12 +327,37 @@ def test_provisioning(objects: list[Any], expected: dict[str, list[str]]) -> Non
 def test_a_claim_whose_selector_makes_no_sense_is_an_error() -> None:
     """As is everything that no node can be blamed for."""
     selector = {"matchExpressions": [{"key": "x", "operator": "Like", "values": ["y"]}]}
-    handle = FakeHandle().load(make_node("n"), STATIC, make_pvc("c", storage_class="sc", spec={"selector": selector}))
-    status = ask(VolumeBinding(VolumeBindingArgs(), handle), make_pod(claims=["c"]), handle.cluster).statuses["n"]
+    handle = FakeHandle().load(make_node("n"), make_node("m"), STATIC)
+    handle.load(make_pvc("c", storage_class="sc", spec={"selector": selector}))
+    statuses = ask(VolumeBinding(VolumeBindingArgs(), handle), make_pod(claims=["c"]), handle.cluster).statuses
     message = (
         'error creating internal label selector for claim: default/c: "Like" is not a valid label selector operator'
     )
-    assert (status.code, status.message) == (Code.ERROR, message)
+    assert {name: (status.code, status.message) for name, status in statuses.items()} == {
+        "n": (Code.ERROR, message),
+        "m": (Code.ERROR, message),
+    }
+
+
+def test_a_volume_that_does_not_translate_is_an_error_where_its_driver_took_over() -> None:
+    """Elsewhere the volume is as good as ever; and the pod's other claims count there."""
+    nonsense = {"awsElasticBlockStore": {"volumeID": "aws:///nonsense"}}
+    here = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "near", "operator": "Exists"}]}]}
+    migrated = {"storage.alpha.kubernetes.io/migrated-plugins": "kubernetes.io/aws-ebs"}
+    handle = FakeHandle().load(
+        make_node("both", labels={"near": ""}),
+        make_node("old"),
+        make_node("migrated", labels={"near": ""}),
+        make_csi_node("migrated", annotations=migrated),
+        make_pv("disk", claim="default/c", spec=nonsense),
+        make_pvc("c", volume="disk"),
+        make_pv("near", storage_class="sc", node_affinity=here),
+        STATIC,
+        make_pvc("d", storage_class="sc"),
+    )
+    answer = ask(VolumeBinding(VolumeBindingArgs(), handle), make_pod(claims=["c", "d"]), handle.cluster)
+    codes = {name: status.code for name, status in answer.statuses.items()}
+    assert codes == {"both": Code.SUCCESS, "old": Code.UNRESOLVABLE, "migrated": Code.ERROR}
 
 
 def test_answers_hold_while_no_storage_object_changes() -> None:

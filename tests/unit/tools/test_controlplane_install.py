@@ -86,6 +86,16 @@ def test_a_cache_that_is_there_is_not_built_again(environ: dict[str, str], toolc
     assert (folder / "etcd").read_text() == "there already"
 
 
+def test_programs_to_compare_with_may_be_missing(environ: dict[str, str], toolchain: Path) -> None:
+    """Where they cannot be built, the others still serve."""
+    folder = cache_folder(environ)
+    for name in NEEDED:
+        put_program(folder, name)
+    assert install(environ) == folder
+    put_program(toolchain, "go", BROKEN_GO)
+    assert install(environ) == folder
+
+
 def test_a_build_that_fails_is_one_line(environ: dict[str, str], toolchain: Path) -> None:
     """The toolchain's last line is the reason; what is not finished is not taken for a program."""
     put_program(toolchain, "go", BROKEN_GO)

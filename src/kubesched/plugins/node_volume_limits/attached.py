@@ -6,7 +6,7 @@ Kept by looking again only at nodes whose pods, attachments, claims, volumes or 
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Set
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -77,8 +77,7 @@ class AttachedVolumes:
         self._rows_using: defaultdict[str, set[int]] = defaultdict(set)
         self._rows_from: defaultdict[Source, set[int]] = defaultdict(set)
         self._known: dict[PodTemplate, PodVolumes] = {}
-        self.failures: dict[int, Failure] = {}
-        """Rows with a pod whose volumes cannot be told."""
+        self._failures: dict[int, Failure] = {}  # rows with a pod whose volumes cannot be told
 
     def counts(self, driver: str) -> Integers:
         """How many volumes of a driver each node has."""
@@ -91,6 +90,27 @@ class AttachedVolumes:
     def rows_using(self, volume: Attachable) -> Set[int]:
         """Rows of the nodes where a pod uses the volume. Don't write to them."""
         return self._rows_using.get(volume.id, _NOWHERE)
+
+    def failures_in(self, nodes: NodeView) -> dict[int, Failure]:
+        """By position: nodes of a view with a pod, not removed in its "what if", whose volumes cannot be told."""
+        if not self._failures:
+            return {}
+        rows = enumerate(nodes.row_ids().tolist())
+        failures = {position: self._failures[row] for position, row in rows if row in self._failures}
+        if (what_if := nodes.what_if) is None:
+            return failures
+        for position in list(failures):
+            here = self._cluster.pods.on_node(int(nodes.row_ids()[position]))
+            left = Counter(info.template for info in here)
+            for k in np.flatnonzero(what_if.positions == position).tolist():
+                if (template := what_if.templates[int(what_if.template_ids[k])]) is not None:
+                    left[template] += int(what_if.signs[k])
+            failure = self._first_failure(template for template, pods in left.items() if pods > 0)
+            if failure is not None:
+                failures[position] = failure
+            else:
+                del failures[position]
+        return failures
 
     def supposed(self, nodes: NodeView) -> dict[int, AttachedHere]:
         """What is attached where a view's "what if" adds or removes pods with volumes, by position in the view."""
@@ -176,11 +196,14 @@ class AttachedVolumes:
             pod = self._volumes_of(template)
             here.change(pod.volumes, +1)
             sources |= pod.sources
-            if pod.failures and here.failure is None:
-                here.failure = next((failure for failure in pod.failures if not failure.is_absence), None)
+        here.failure = self._first_failure(templates)
         here.sources = frozenset(sources)
         here.count()
         return here
+
+    def _first_failure(self, templates: Iterable[PodTemplate]) -> Failure | None:
+        failures = (failure for template in templates for failure in self._volumes_of(template).failures)
+        return next((failure for failure in failures if not failure.is_absence), None)
 
     def _volumes_of(self, template: PodTemplate) -> PodVolumes:
         known = self._known.get(template)
@@ -194,9 +217,9 @@ class AttachedVolumes:
         for driver in before.counts.keys() | now.counts.keys():
             self.counts(driver)[row] = now.counts.get(driver, 0)
         if now.failure is not None:
-            self.failures[row] = now.failure
+            self._failures[row] = now.failure
         else:
-            self.failures.pop(row, None)
+            self._failures.pop(row, None)
 
 
 def _refile(index: defaultdict[K, set[int]], row: int, before: Set[K], now: Set[K]) -> None:

@@ -85,9 +85,13 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin):
         if not wanted.volumes:
             return Verdict.fits(nodes)
         self._attached.refresh()
-        if self._attached.failures and (broken := self._broken_pods(nodes)).any():
-            row = int(nodes.row_ids()[np.argmax(broken)])
-            return _failing_at(broken, self._attached.failures[row].status, nodes)
+        verdict = self._within_limits(wanted, nodes)
+        failed = Verdict.of_statuses(nodes, self._broken_pods(nodes))
+        if not failed.special:
+            return verdict
+        return Verdict(np.where(failed.fitting, verdict.bits, failed.bits), verdict.reasons, failed.special)
+
+    def _within_limits(self, wanted: PodVolumes, nodes: NodeView) -> Verdict:
         by_driver: defaultdict[str, list[Attachable]] = defaultdict(list)
         for volume in wanted.volumes:
             by_driver[volume.driver].append(volume)
@@ -162,12 +166,12 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin):
                 return _failing_at(where, failure.status, nodes)
         return Verdict.fits(nodes)
 
-    def _broken_pods(self, nodes: NodeView) -> Booleans:
-        """Limited nodes with a pod whose volumes cannot be told."""
-        broken = np.zeros(nodes.table.capacity, dtype=np.bool_)
-        broken[list(self._attached.failures)] = True
-        where: Booleans = (broken & self._csi_nodes.is_limited & nodes.table.exists)[nodes.rows]
-        return where
+    def _broken_pods(self, nodes: NodeView) -> dict[int, Status]:
+        """Limited nodes with a pod whose volumes cannot be told, by position."""
+        is_limited = self._csi_nodes.is_limited & nodes.table.exists
+        failures = self._attached.failures_in(nodes)
+        rows = nodes.row_ids()
+        return {position: failure.status for position, failure in failures.items() if is_limited[rows[position]]}
 
 
 def _has_volumes(pod: PodTemplate) -> bool:
@@ -177,5 +181,4 @@ def _has_volumes(pod: PodTemplate) -> bool:
 def _failing_at(where: Booleans, status: Status, nodes: NodeView) -> Verdict:
     if status.is_rejection:
         return Verdict.rejects(nodes, where=where, reason=Reason(status.message, status.code))
-    # An error ends the attempt, whichever node it is reported for.
-    return Verdict.of_statuses(nodes, {int(np.argmax(where)): status})
+    return Verdict.of_statuses(nodes, dict.fromkeys(np.flatnonzero(where).tolist(), status))

@@ -47,17 +47,24 @@ class Found:
     missing: dict[Reason, Booleans] = field(default_factory=dict)
     picks: list[Picks] = field(default_factory=list)
     provisions: list[Provision] = field(default_factory=list)
-    error: tuple[Booleans, str] | None = None
-    """Something is wrong with a volume or a claim, on these nodes."""
+    errors: list[tuple[Booleans, str]] = field(default_factory=list)
+    """What is wrong with a volume or a claim, and for which nodes; the first that is said of a node counts."""
 
     def misses(self, where: Booleans, reason: Reason) -> None:
         known = self.missing.get(reason)
         self.missing[reason] = where if known is None else known | where
 
     def verdict(self, nodes: NodeView) -> Verdict:
-        if self.error is not None:
-            # It ends the attempt, whichever node it is reported for.
-            return Verdict.of_statuses(nodes, {int(np.argmax(self.error[0])): Status.failed(self.error[1])})
+        verdict = self._missing(nodes)
+        if not self.errors:
+            return verdict
+        statuses: dict[int, Status] = {}
+        for where, problem in reversed(self.errors):
+            statuses |= dict.fromkeys(np.flatnonzero(where).tolist(), Status.failed(problem))
+        failed = Verdict.of_statuses(nodes, statuses)
+        return Verdict(np.where(failed.fitting, verdict.bits, failed.bits), verdict.reasons, failed.special)
+
+    def _missing(self, nodes: NodeView) -> Verdict:
         given = [(self.missing[reason], reason) for reason in REASONS if reason in self.missing]
         if len(given) == 1:
             return Verdict.rejects(nodes, where=given[0][0], reason=given[0][1])
@@ -84,7 +91,7 @@ class VolumeFinder:
     def find(self, claims: PodClaims, nodes: NodeView) -> Found:
         found = Found()
         self._check_bound(claims.bound, nodes, found)
-        if claims.delayed and found.error is None:
+        if claims.delayed:
             self._pool.refresh()
             self._capacities.refresh()
             self._serve(claims.delayed, nodes, found)
@@ -116,10 +123,8 @@ class VolumeFinder:
                 return
             reached, unclear, problem = reachable_where_bound(volume, nodes, self._csi_nodes)
             if problem:
-                is_unclear = unclear if is_open is None else unclear & is_open
-                if is_unclear.any():
-                    found.error = is_unclear, problem
-                    return
+                found.errors.append((unclear if is_open is None else unclear & is_open, problem))
+                reached = reached & ~unclear
             is_open = reached if is_open is None else is_open & reached
             found.missing[NODE_CONFLICT] = ~is_open
 
@@ -140,8 +145,7 @@ class VolumeFinder:
             try:
                 picks = self._pool.pick(claim, nodes, found.picks)
             except InvalidObjectError as error:
-                if is_open.any():
-                    found.error = is_open, str(error)
+                found.errors.append((is_open, str(error)))
                 return
             found.picks.append(picks)
             needed.append((claim, is_open & ~picks.found))

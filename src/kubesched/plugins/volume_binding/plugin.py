@@ -116,7 +116,7 @@ class VolumeBinding(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, 
 
     def filter_nodes(self, state: CycleState, pod: PodTemplate, nodes: NodeView) -> Verdict:
         found = self._finder.find(state.read(NAME, PodClaims), nodes)
-        if found.error is not None:
+        if any(where.any() for where, _ in found.errors):
             self._observer.stage_failed("predicate")
         return found.verdict(nodes)
 
