@@ -19,7 +19,7 @@ class LabelColumn(InternedColumn[str]):
     column (domain sums) is stale then. An id may stand for another value then, too.
     """
 
-    __slots__ = ("__weakref__", "_domains", "_integers", "_rows_in", "_versions", "key", "version")
+    __slots__ = ("__weakref__", "_domains", "_integers", "_occurring", "_rows_in", "_versions", "key", "version")
 
     def __init__(self, key: str, capacity: int, versions: Iterator[int]) -> None:
         super().__init__(capacity)
@@ -27,6 +27,7 @@ class LabelColumn(InternedColumn[str]):
         self._versions = versions
         self.version = next(versions)
         self._domains: Positions | None = None
+        self._occurring: tuple[slice, Booleans] | None = None  # for all rows, if somebody asked
         self._rows_in: dict[int, Positions] = {}
         self._integers: Integers = np.empty(0, dtype=np.int64)
 
@@ -40,6 +41,7 @@ class LabelColumn(InternedColumn[str]):
     def grow(self, capacity: int) -> None:
         super().grow(capacity)
         self._domains = None
+        self._occurring = None
         self._rows_in = {}
 
     def set(self, row: int, value: str | None) -> None:
@@ -50,12 +52,24 @@ class LabelColumn(InternedColumn[str]):
         if value is not None and known < len(self._integers):
             self._integers[known] = _as_integer(value)
         self.version = next(self._versions)
+        self._occurring = None
         if self._rows_in:
             self._rows_in = {}
 
     def id_of(self, value: str) -> int:
         """The id of a value, or one that no row has."""
         return self._id_of.get(value, ABSENT - 1)
+
+    def occurring(self, rows: Rows) -> Booleans:
+        """Per id: whether one of these rows has it; the last entry says whether one has none. Don't write to it."""
+        known = self._occurring
+        if known is not None and isinstance(rows, slice) and rows == known[0]:
+            return known[1]
+        occurs = np.zeros(len(self.values) + 1, dtype=np.bool_)
+        occurs[self.domains[rows]] = True
+        if isinstance(rows, slice):
+            self._occurring = (rows, occurs)
+        return occurs
 
     def rows_in(self, domain: int) -> Positions:
         """The rows that have the value with this id. Don't write to it."""

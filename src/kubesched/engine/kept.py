@@ -19,6 +19,7 @@ from kubesched.engine.standing import Standing
 from kubesched.engine.sum_scores import SumScores
 from kubesched.engine.totals import Ranked, Scores, Totals
 from kubesched.engine.tracker import ChangeTracker, RowArray, as_rows
+from kubesched.engine.uniform import every_row
 from kubesched.framework import CycleState, FilterPlugin, PreFilterPlugin, Reach, Stopwatch
 
 _SUMS: Final = (Reach.SUMS,)
@@ -202,7 +203,8 @@ class Kept:
     def rows(self) -> RowArray:
         """The feasible rows. Don't write to them."""
         if self._rows is None:
-            self._rows = np.flatnonzero(self.fits)
+            rows = len(self._cluster.nodes)
+            self._rows = every_row(rows) if self.feasible == rows else self.fits.nonzero()[0]
         return self._rows
 
     def cycle_filters(self, state: CycleState) -> list[FilterPlugin]:

@@ -48,7 +48,7 @@ class RowMemo:
         return answer
 
     def recall_all(self, rows: list[int]) -> list[int]:
-        """As `recall`, for many rows at once: those that the plugins must be asked about. If any, nothing is written."""
+        """As `recall`, for many rows at once: those to ask the plugins about. If there are any, nothing is written."""
         answers, state_of = self._answers, self._states.of
         states = [state_of(row) for row in rows]
         unknown = [row for row, state in zip(rows, states, strict=True) if state not in answers]

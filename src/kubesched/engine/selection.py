@@ -116,5 +116,5 @@ def _counted(totals: Integers) -> dict[int, int]:
 
 def best_of(totals: Integers, random: Random) -> int:
     """A position with the highest total, each with the same probability."""
-    best = np.flatnonzero(totals == totals.max())
+    best = (totals == np.maximum.reduce(totals)).nonzero()[0]
     return int(best[random.randrange(len(best))])

@@ -7,6 +7,7 @@ from functools import lru_cache
 import numpy as np
 
 from kubesched.columns import Integers
+from kubesched.engine.tracker import RowArray
 
 
 @lru_cache(maxsize=256)
@@ -15,6 +16,14 @@ def uniform(value: int, length: int) -> Integers:
     column: Integers = np.ndarray((length,), np.int64, np.array([value], dtype=np.int64), strides=(0,))
     column.flags.writeable = False
     return column
+
+
+@lru_cache(maxsize=8)
+def every_row(number: int) -> RowArray:
+    """The rows of a table with so many, one array for all who ask. Don't write to it."""
+    rows = np.arange(number)
+    rows.flags.writeable = False
+    return rows
 
 
 def writable(column: Integers) -> Integers:

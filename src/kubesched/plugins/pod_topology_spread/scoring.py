@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from kubesched.columns import ABSENT, Integers, LabelColumn, NodeView, Positions
+from kubesched.columns import ABSENT, Booleans, Integers, LabelColumn, NodeView
 from kubesched.columns.types import Floats
 from kubesched.framework import MAX_SCORE
 from kubesched.plugins.pod_topology_spread.constraints import HOSTNAME
@@ -26,12 +26,15 @@ def topology_weights(plan: Plan, nodes: NodeView) -> tuple[float, ...]:
     return tuple(math.log(_size(spread, scored) + 2) for spread in plan.spreads)
 
 
+# With the system's defaults, nodes without the label take part as if its value were empty. They share a domain with
+# nodes whose value really is empty, if there are any (initPreScoreState reads a missing label as "").
+
+
 def _size(spread: Spread, nodes: NodeView) -> int:
     if spread.column.key == HOSTNAME:
         return len(nodes)
-    is_there = np.zeros(len(spread.column.values) + 1, dtype=np.bool_)
-    is_there[_values(spread, nodes)] = True
-    return int(np.count_nonzero(is_there))
+    occurs, empty = spread.column.occurring(nodes.rows), spread.column.id_of("")
+    return int(np.count_nonzero(occurs)) - bool(empty >= 0 and occurs[empty] and occurs[ABSENT])
 
 
 def raw_scores(plan: Plan, weights: tuple[float, ...], nodes: NodeView) -> Integers:
@@ -81,16 +84,6 @@ def _allowance(spread: Spread) -> np.float64:
     return np.float64(spread.constraint.max_skew - 1)
 
 
-# With the system's defaults, nodes without the label take part as if its value were empty. They share a domain with
-# nodes whose value really is empty, if there are any (initPreScoreState reads a missing label as "").
-
-
-def _values(spread: Spread, nodes: NodeView) -> Positions:
-    ids = nodes.domains(spread.column.key)
-    empty = spread.column.id_of("")
-    return ids if empty < 0 else np.where(ids == ABSENT, empty, ids)
-
-
 def _pods_per_value(spread: Spread) -> Integers:
     sums = spread.sums()
     empty = spread.column.id_of("")
@@ -104,13 +97,18 @@ def _pods_per_value(spread: Spread) -> Integers:
 
 def normalized(scores: Integers) -> Integers:
     """The least becomes the best, in integers as in Go."""
-    compared = scores if IGNORED not in scores else scores[scores != IGNORED]
-    if not len(compared):
-        return np.zeros(len(scores), dtype=np.int64)
-    least, largest = int(compared.min()), int(compared.max())
+    if not len(scores):
+        return scores
+    least, largest = int(np.minimum.reduce(scores)), int(np.maximum.reduce(scores))
+    if least == IGNORED:
+        return _normalized_among(scores, scores != IGNORED)
     if largest == 0:
-        return np.where(scores == IGNORED, 0, MAX_SCORE)
-    spread_out = MAX_SCORE * (largest + least - scores) // largest
-    if compared is not scores:
-        spread_out[scores == IGNORED] = 0
-    return spread_out
+        return np.full(len(scores), MAX_SCORE)
+    return MAX_SCORE * (largest + least - scores) // largest
+
+
+def _normalized_among(scores: Integers, compared: Booleans) -> Integers:
+    """As `normalized`, for those that are compared; the others get nothing."""
+    result = np.zeros(len(scores), dtype=np.int64)
+    result[compared] = normalized(scores[compared])
+    return result
