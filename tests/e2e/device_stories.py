@@ -41,9 +41,10 @@ def told_by_both(
         _remove_devices(control_plane.admin)
     start_scheduler(config=config, flags=flags)
     try:
-        assert story(control_plane.admin) == expected
+        found = story(control_plane.admin)
     finally:
         _remove_devices(control_plane.admin)
+    assert found == expected
     return expected
 
 

@@ -111,3 +111,36 @@ def _taint_rule(name: str, effect: str = "NoSchedule", **selector: str) -> Json:
         "metadata": {"name": name},
         "spec": {"deviceSelector": selector, "taint": taint},
     }
+
+
+def test_attributes_with_several_values(real_cluster: RealControlPlane, start_scheduler: StartScheduler) -> None:
+    """Conditions look at all values of an attribute. Constraints do not: kube-scheduler forgot to tell them."""
+    gates = "DRAListTypeAttributes=true"
+    linked, included, selected, iterated = told_by_both(_list_attributes, real_cluster, start_scheduler, gates=gates)
+    assert linked.startswith("0/2 nodes are available: 2 cannot allocate all claims.")
+    assert included == ("a", ["a/y"])
+    assert selected == ("b", ["b/x"])
+    assert "got 'types.String', expected iterable type" in iterated
+
+
+def _list_attributes(admin: ApiClient) -> list[Any]:
+    admin.create(device_class(expression="true"))
+    links = {"a": {"x": ["a", "b"], "y": ["b", "c"]}, "b": {"x": ["k", "l"]}}
+    for name, devices in links.items():
+        offered = [{"name": key, "attributes": {"links": {"strings": values}}} for key, values in devices.items()]
+        admin.create(devices_of(name, offered))
+        admin.create(node(name))
+    wanted = [
+        claim("linked", {}, {}, constraints=[{"matchAttribute": f"{DRIVER}/links"}]),
+        claim("included", _selected('LINKS.includes("c")')),
+        claim("selected", _selected('LINKS.exists(l, l == "k") && LINKS.size() == 2')),
+    ]
+    seen = [ask_for(admin, entry) for entry in wanted]
+    admin.create(devices_of("c", [{"name": "x", "attributes": {"links": {"string": "k"}}}]))
+    admin.create(node("c"))
+    return [*seen, ask_for(admin, claim("iterated", _selected('LINKS.exists(l, l == "k")')))]
+
+
+def _selected(expression: str) -> Json:
+    links = f'device.attributes["{DRIVER}"].links'
+    return {"selectors": [{"cel": {"expression": expression.replace("LINKS", links)}}]}

@@ -17,6 +17,7 @@ class DeviceFeatures:
     consumable_capacity: bool = True
     extended_resources: bool = True
     filter_timeout: bool = True
+    list_attributes: bool = False
 
     @classmethod
     def of(cls, gates: FeatureGates) -> DeviceFeatures:
@@ -30,4 +31,5 @@ class DeviceFeatures:
             consumable_capacity=gates.enabled("DRAConsumableCapacity"),
             extended_resources=gates.enabled("DRAExtendedResource"),
             filter_timeout=gates.enabled("DRASchedulerFilterTimeout"),
+            list_attributes=gates.enabled("DRAListTypeAttributes"),
         )
