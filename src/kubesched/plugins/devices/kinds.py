@@ -55,6 +55,7 @@ class DeviceKinds:
                 device.binding_conditions,
                 device.binding_failure_conditions,
                 device.allow_multiple_allocations,
+                device.node_allocatable_resource_mappings,
             )
         )
         kind = self._known.get(key)
