@@ -144,3 +144,54 @@ def _list_attributes(admin: ApiClient) -> list[Any]:
 def _selected(expression: str) -> Json:
     links = f'device.attributes["{DRIVER}"].links'
     return {"selectors": [{"cel": {"expression": expression.replace("LINKS", links)}}]}
+
+
+def test_claims_take_resources_from_the_node(real_cluster: RealControlPlane, start_scheduler: StartScheduler) -> None:
+    """Besides what containers request; the pod's status tells how much."""
+    gates = "DRANodeAllocatableResources=true"
+    whole, share, full, unused, too_little, statuses = told_by_both(
+        _node_allocatable, real_cluster, start_scheduler, gates=gates
+    )
+    assert whole == ("a", ["a/cpus-0"])
+    assert share == ("a", ["a/memory"])
+    assert full.startswith("0/1 nodes are available: 1 Insufficient cpu.")
+    assert "claim unused: node-allocatable resource claim not referenced by any container within the pod" in unused
+    assert "pod level request for cpu is insufficient to cover the aggregated container" in too_little
+    assert statuses == {
+        "whole": [{"resourceClaimName": "whole", "containers": ["main"], "resources": {"cpu": "1500m"}}],
+        "share": [{"resourceClaimName": "share", "containers": ["main"], "resources": {"memory": "4Gi"}}],
+    }
+
+
+def _node_allocatable(admin: ApiClient) -> list[Any]:
+    admin.create(device_class())
+    mapped = {"nodeAllocatableResourceMappings": {"cpu": {"allocationMultiplier": "1500m"}}}
+    memory = {
+        "name": "memory",
+        "allowMultipleAllocations": True,
+        "attributes": {"memory": {"bool": True}},
+        "capacity": {"size": {"value": "8Gi"}},
+        "nodeAllocatableResourceMappings": {"memory": {"capacityKey": "size", "allocationMultiplier": "2"}},
+    }
+    admin.create(devices_of("a", [*({"name": f"cpus-{k}", **mapped} for k in range(3)), memory]))
+    admin.create(node("a", cpu="4", memory="16Gi"))
+    cpus = {"selectors": [{"cel": {"expression": "!device.allowMultipleAllocations"}}]}
+    memories = {
+        "selectors": [{"cel": {"expression": "device.allowMultipleAllocations"}}],
+        "capacity": {"requests": {"size": "2Gi"}},
+    }
+    using = _using("1")
+    seen = [
+        ask_for(admin, claim("whole", cpus), **using),
+        ask_for(admin, claim("share", memories), **using),
+        ask_for(admin, claim("full", cpus), **using),
+        ask_for(admin, claim("unused", cpus)),
+        ask_for(admin, claim("too-little", cpus), **_using("100m"), resources={"requests": {"cpu": "400m"}}),
+    ]
+    field = "nodeAllocatableResourceClaimStatuses"
+    return [*seen, {name: admin.get("Pod", name)["status"][field] for name in ("whole", "share")}]
+
+
+def _using(cpu: str) -> Json:
+    """A container that requests cpu itself, and uses the pod's claim."""
+    return {"container": {"resources": {"requests": {"cpu": cpu}, "claims": [{"name": "c0"}]}}}
