@@ -26,7 +26,17 @@ AUDIT_POLICY = {
         {"level": "None"},
     ],
 }
-GATES = "GenericWorkload=true,GangScheduling=true,WorkloadAwarePreemption=true,CoordinatedLeaderElection=true"
+# What schedulers with these gates read is kept by an API server only if it has them, too.
+API_GATES = (
+    "GenericWorkload",
+    "GangScheduling",
+    "WorkloadAwarePreemption",
+    "CoordinatedLeaderElection",
+    "DRADeviceTaintRules",
+    "DRAListTypeAttributes",
+    "DRANodeAllocatableResources",
+)
+API_VERSIONS = ("scheduling.k8s.io/v1alpha2", "coordination.k8s.io/v1beta1", "resource.k8s.io/v1beta2")
 # ServiceAccount wants controllers that make accounts; TaintNodesByCondition a kubelet that reports a node ready.
 WITHOUT_ADMISSION = "ServiceAccount,TaintNodesByCondition"
 
@@ -92,8 +102,8 @@ class RealControlPlane:
             "service-cluster-ip-range": "10.0.0.0/24",
             "audit-policy-file": self.folder / "audit-policy.yaml",
             "audit-log-path": self._audit_log,
-            "feature-gates": GATES,
-            "runtime-config": "scheduling.k8s.io/v1alpha2=true,coordination.k8s.io/v1beta1=true",
+            "feature-gates": ",".join(f"{gate}=true" for gate in API_GATES),
+            "runtime-config": ",".join(f"{version}=true" for version in API_VERSIONS),
             "event-ttl": "1h",
         }
         self._api_server = self._start("kube-apiserver", flags)

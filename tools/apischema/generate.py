@@ -32,6 +32,7 @@ ROOTS = {
     "scheduling.v1": "PriorityClass",
     "scheduling.v1alpha2": "PodGroup Workload",
     "resource.v1": "ResourceClaim ResourceClaimTemplate ResourceSlice DeviceClass",
+    "resource.v1beta2": "DeviceTaintRule",
     "coordination.v1": "Lease",
     "events.v1": "Event",
     "authentication.v1": "TokenReview SelfSubjectReview",

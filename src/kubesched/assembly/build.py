@@ -33,6 +33,7 @@ from kubesched.runtime.observer import PluginObserver, SilentObserver
 from kubesched.runtime.profile import Profile, merged_registry
 from kubesched.scheduling.background_tasks import BackgroundTasks
 from kubesched.scheduling.binding_cycle import BindingCycle
+from kubesched.scheduling.device_taint_rules import TaintedSlices
 from kubesched.scheduling.event_handlers import EventHandlers
 from kubesched.scheduling.extenders import EXTENDER, CyclingExtender, ExtenderChain
 from kubesched.scheduling.failure import FailureHandler
@@ -138,6 +139,7 @@ def build_scheduler(config: KubeSchedulerConfiguration, gates: FeatureGates, out
         profiles.keys(),
         rejects_waiting=lambda pod: surroundings.waiting.reject(pod.metadata.uid),
         wakes_on_new_pods=gates.enabled("GangScheduling"),
+        tainted_slices=TaintedSlices(objects) if gates.enabled("DRADeviceTaintRules") else None,
     )
     return Assembled(
         scheduler=scheduler,

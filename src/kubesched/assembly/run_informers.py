@@ -21,6 +21,7 @@ from kubesched.objects import (
     CSINode,
     CSIStorageCapacity,
     DeviceClass,
+    DeviceTaintRule,
     Namespace,
     Node,
     PersistentVolume,
@@ -56,7 +57,8 @@ LOOK_AGAIN_SECONDS: Final = 60.0
 
 def watched_kinds(gates: FeatureGates) -> tuple[type, ...]:
     """The kinds that scheduling reads."""
-    return (*ALWAYS_WATCHED, PodGroup) if gates.enabled("GenericWorkload") else ALWAYS_WATCHED
+    of_gates = {"GenericWorkload": PodGroup, "DRADeviceTaintRules": DeviceTaintRule}
+    return (*ALWAYS_WATCHED, *(kind for gate, kind in of_gates.items() if gates.enabled(gate)))
 
 
 class AccessCheck:

@@ -58,6 +58,7 @@ def _common(pod: Pod) -> tuple[object, ...]:
         spec.host_users,
         spec.restart_policy,
         pod.status.extended_resource_claim_status,
+        pod.status.node_allocatable_resource_claim_statuses,
     )
 
 

@@ -269,6 +269,13 @@ class ScorePlugin(Plugin):
 
 
 class ReservePlugin(Plugin):
+    alters_pods: bool = False
+    """Whether `altered` is to be asked."""
+
+    def altered(self, state: CycleState, pod: Pod, node_name: str) -> Pod:
+        """The pod as it counts on its node: with what is known since that was chosen. Asked before `reserve`."""
+        return pod
+
     def reserve(self, state: CycleState, pod: Pod, node_name: str) -> Status:
         """Set aside what the pod needs on its node. A refusal undoes the reservations of all plugins."""
         raise NotImplementedError

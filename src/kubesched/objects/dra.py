@@ -1,4 +1,4 @@
-"""Dynamic resource allocation (resource.k8s.io/v1): devices on offer, classes of them, and claims for them."""
+"""Dynamic resource allocation (resource.k8s.io): devices on offer, classes of them, and claims for them."""
 
 from __future__ import annotations
 
@@ -68,6 +68,26 @@ class DeviceTaint(KubeStruct):
     value: str = ""
     effect: str = ""
     time_added: datetime | None = None
+
+
+class DeviceTaintSelector(KubeStruct):
+    """What is set must be equal; a selector without anything selects all devices."""
+
+    driver: str | None = None
+    pool: str | None = None
+    device: str | None = None
+
+
+class DeviceTaintRuleSpec(KubeStruct):
+    device_selector: DeviceTaintSelector | None = None
+    taint: DeviceTaint = DeviceTaint()
+
+
+class DeviceTaintRule(KubeStruct):
+    """A taint of an administrator (resource.k8s.io/v1beta2)."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: DeviceTaintRuleSpec = DeviceTaintRuleSpec()
 
 
 class NodeAllocatableResourceMapping(KubeStruct):

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from kubesched.objects.base import KubeStruct
 from kubesched.objects.coordination import Lease, LeaseCandidate
-from kubesched.objects.dra import DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice
+from kubesched.objects.dra import DeviceClass, DeviceTaintRule, ResourceClaim, ResourceClaimTemplate, ResourceSlice
 from kubesched.objects.event import Event
 from kubesched.objects.node import Node
 from kubesched.objects.pod import Pod
@@ -72,6 +72,7 @@ KINDS: Final[dict[str, Kind]] = {
         Kind("VolumeAttributesClass", VolumeAttributesClass, "storage.k8s.io/v1", "volumeattributesclasses", False),
         Kind("ResourceSlice", ResourceSlice, "resource.k8s.io/v1", "resourceslices", False),
         Kind("DeviceClass", DeviceClass, "resource.k8s.io/v1", "deviceclasses", False),
+        Kind("DeviceTaintRule", DeviceTaintRule, "resource.k8s.io/v1beta2", "devicetaintrules", False),
         Kind("ResourceClaim", ResourceClaim, "resource.k8s.io/v1", "resourceclaims", True),
         Kind("ResourceClaimTemplate", ResourceClaimTemplate, "resource.k8s.io/v1", "resourceclaimtemplates", True),
         Kind("Lease", Lease, "coordination.k8s.io/v1", "leases", True),

@@ -98,6 +98,11 @@ class Quantity:
     def __sub__(self, other: Quantity) -> Quantity:
         return self._plus(other, -other._nanos)
 
+    def times(self, factor: Quantity) -> Quantity:
+        """The product, in this quantity's format. Less than a billionth is rounded up."""
+        nanos = -(-self._nanos * factor._nanos // _NANOS_PER_UNIT)
+        return Quantity(nanos, None, self._format)
+
     def __neg__(self) -> Quantity:
         return Quantity(-self._nanos, self._scale, self._format)
 

@@ -94,6 +94,7 @@ class Profile:
         self.pre_scores = self._all(ExtensionPoint.PRE_SCORE, PreScorePlugin)
         self.scores = self._all(ExtensionPoint.SCORE, ScorePlugin)
         self._reserves = self._all(ExtensionPoint.RESERVE, ReservePlugin)
+        self._altering = tuple(plugin for plugin in self._reserves if plugin.alters_pods)
         self._permits = self._all(ExtensionPoint.PERMIT, PermitPlugin)
         self._all_pre_binds = self._all(ExtensionPoint.PRE_BIND, PreBindPlugin)
         self._binds = self._all(ExtensionPoint.BIND, BindPlugin)
@@ -139,6 +140,13 @@ class Profile:
             reasons += status.reasons
             rejector = rejector or plugin.name
         return last, Status(Code.UNSCHEDULABLE, tuple(reasons), rejector)
+
+    def altered(self, state: CycleState, info: PodInfo, node_name: str) -> PodInfo:
+        """The pod as it is to count on its node; mostly as it was."""
+        pod = info.pod
+        for plugin in self._altering:
+            pod = plugin.altered(state, pod, node_name)
+        return info if pod is info.pod else self.handle.cluster.templates.info(pod)
 
     def reserve(self, state: CycleState, pod: Pod, node_name: str) -> Status:
         for plugin in self._concerned(state).reserves:

@@ -18,6 +18,7 @@ from kubesched.objects import (
     CSINode,
     CSIStorageCapacity,
     DeviceClass,
+    DeviceTaintRule,
     Namespace,
     Node,
     PersistentVolume,
@@ -29,6 +30,7 @@ from kubesched.objects import (
     StorageClass,
     VolumeAttachment,
 )
+from kubesched.scheduling.device_taint_rules import TaintedSlices
 from kubesched.scheduling.node_events import node_events
 from kubesched.state.cache import Cache, on_node
 from kubesched.state.queue import SchedulingQueue, pod_events
@@ -51,7 +53,10 @@ EVENT_RESOURCES: Final[dict[type, Resource]] = {
 
 
 class EventHandlers:
-    """`rejects_waiting` rejects a pod that waits on permit and tells whether there was one."""
+    """`rejects_waiting` rejects a pod that waits on permit and tells whether there was one.
+
+    With `tainted_slices`, rules taint devices (gate DRADeviceTaintRules).
+    """
 
     def __init__(
         self,
@@ -62,6 +67,7 @@ class EventHandlers:
         *,
         rejects_waiting: Callable[[Pod], bool],
         wakes_on_new_pods: bool = False,
+        tainted_slices: TaintedSlices | None = None,
     ) -> None:
         self._cache = cache
         self._queue = queue
@@ -70,6 +76,7 @@ class EventHandlers:
         self._scheduler_names = scheduler_names
         self._rejects_waiting = rejects_waiting
         self._wakes_on_new_pods = wakes_on_new_pods
+        self._tainted_slices = tainted_slices
 
     def add(self, obj: Any) -> None:
         """An object is new, or was there when the informer started."""
@@ -222,18 +229,35 @@ class EventHandlers:
     # ---- everything else ----------------------------------------------------------------------------------------
 
     def _changed(self, obj: Any, action: Action, old: Any) -> None:
+        if self._tainted_slices is not None and isinstance(obj, ResourceSlice):
+            old, obj = self._tainted_slices.change(old, obj)
         self._objects.of(type(obj)).set(obj)
         if isinstance(obj, Namespace):
             self._cache.cluster.set_namespace(obj)
         if (resource := EVENT_RESOURCES.get(type(obj))) is not None:
             self._queue.move_all(ClusterEvent(resource, action), old, obj)
+        elif isinstance(obj, DeviceTaintRule):
+            self._rule_changed(obj, old)
 
     def _gone(self, obj: Any) -> None:
+        if self._tainted_slices is not None and isinstance(obj, ResourceSlice):
+            self._tainted_slices.forget(obj)
         self._objects.of(type(obj)).remove(obj)
         if isinstance(obj, Namespace):
             self._cache.cluster.remove_namespace(obj.metadata.name)
         if (resource := EVENT_RESOURCES.get(type(obj))) is not None:
             self._queue.move_all(ClusterEvent(resource, Action.DELETE), obj, None)
+        elif isinstance(obj, DeviceTaintRule):
+            self._rule_changed(obj)
+
+    def _rule_changed(self, *rules: DeviceTaintRule | None) -> None:
+        """To waiting pods, the slices have changed whose devices have other taints now."""
+        if self._tainted_slices is None:
+            return
+        event = ClusterEvent(Resource.RESOURCE_SLICE, Action.UPDATE)
+        for old, new in self._tainted_slices.retainted(*rules):
+            self._objects.of(ResourceSlice).set(new)
+            self._queue.move_all(event, old, new)
 
 
 def _report(obj: Any, error: Exception) -> None:

@@ -178,7 +178,8 @@ class SchedulingCycle:
         """The pod counts on its node from now on; None, unless that was refused."""
         pod, profile = queued.info.pod, self._profile
         try:
-            self._cache.assume(queued.info, decision.node_name)
+            info = profile.altered(decision.state, queued.info, decision.node_name)
+            self._cache.assume(info, decision.node_name)
         except IllegalTransitionError as error:
             return Rejected(Status.failed(error))
         profile.handle.nominator.remove(pod)

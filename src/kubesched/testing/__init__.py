@@ -12,6 +12,7 @@ from kubesched.testing.builders import (
 )
 from kubesched.testing.device_builders import (
     make_device_class,
+    make_device_taint_rule,
     make_devices_of,
     make_resource_claim,
     make_resource_claim_template,
@@ -46,6 +47,7 @@ __all__ = [
     "make_csi_driver",
     "make_csi_node",
     "make_device_class",
+    "make_device_taint_rule",
     "make_devices_of",
     "make_namespace",
     "make_node",

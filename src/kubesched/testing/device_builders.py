@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from kubesched.objects import DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice, convert
+from kubesched.objects import DeviceClass, DeviceTaintRule, ResourceClaim, ResourceClaimTemplate, ResourceSlice, convert
 from kubesched.testing.builders import Json, plain
 
 
@@ -54,6 +54,14 @@ def make_device_class(
         "extendedResourceName": extended_resource,
     }
     return convert({"metadata": {"name": name, "uid": name}, "spec": spec}, DeviceClass)
+
+
+def make_device_taint_rule(
+    name: str = "rule", *, effect: str = "NoSchedule", selector: Json | None = None, key: str = "example.com/broken"
+) -> DeviceTaintRule:
+    """A taint for all devices that `selector` (driver, pool, device) selects."""
+    spec = {"deviceSelector": plain(selector), "taint": {"key": key, "effect": effect}}
+    return convert({"metadata": {"name": name, "uid": name}, "spec": spec}, DeviceTaintRule)
 
 
 def make_resource_claim(

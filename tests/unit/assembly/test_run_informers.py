@@ -15,7 +15,7 @@ from kubesched.client.transport import Response
 from kubesched.clock import VirtualClock
 from kubesched.config import FeatureGates
 from kubesched.errors import ConfigurationError, TransportError
-from kubesched.objects import KIND_OF, Node, Pod, PodGroup, Service
+from kubesched.objects import KIND_OF, DeviceTaintRule, Node, Pod, PodGroup, Service
 from kubesched.telemetry.metrics import SchedulerMetrics
 from kubesched.testing import make_node, make_pod, make_service
 from kubesched.testing.fake_api_server import FakeApiServer, failure
@@ -86,10 +86,11 @@ async def test_a_server_that_has_just_started_forbids_everything(answers: list[R
     assert await waiting == [Pod, Node]
 
 
-def test_pod_groups_are_watched_with_their_gate() -> None:
+@pytest.mark.parametrize(("gate", "kind"), [("GenericWorkload", PodGroup), ("DRADeviceTaintRules", DeviceTaintRule)])
+def test_kinds_of_a_gate_are_watched_with_it(gate: str, kind: type) -> None:
     """Without it the API server may not even have the kind."""
-    assert PodGroup not in watched_kinds(FeatureGates())
-    assert PodGroup in watched_kinds(FeatureGates.parse("GenericWorkload=true"))
+    assert kind not in watched_kinds(FeatureGates())
+    assert kind in watched_kinds(FeatureGates.parse(f"{gate}=true"))
     assert all(kind in KIND_OF for kind in watched_kinds(FeatureGates()))
 
 

@@ -220,9 +220,9 @@ def test_with_a_file_only_leader_election_flags_change_it() -> None:
 
 def test_gates_that_are_not_heeded_are_told() -> None:
     """Who turns on what is not there must not believe that it works."""
-    given = options("--feature-gates=DRAListTypeAttributes=true,ComponentFlagz=false")
+    given = options("--feature-gates=DRAWorkloadResourceClaims=true,GenericWorkload=true,ComponentFlagz=false")
     assert given.warnings() == [
-        "feature gate DRAListTypeAttributes is on, but what it stands for is not implemented",
+        "feature gate DRAWorkloadResourceClaims is on, but what it stands for is not implemented",
     ]
     assert len(options("--feature-gates=AllAlpha=true,AllBeta=true").warnings()) == len(GATES_NOT_HEEDED)
 

@@ -140,6 +140,114 @@ def test_mistakes(expression: str, problem: str) -> None:
     assert Selector(expression).problem == problem
 
 
+WITH_LISTS = DeviceFacts(
+    DRIVER,
+    convert(
+        {
+            "numbers": {"ints": [1, 2]},
+            "names": {"strings": ["a", "b"]},
+            "flags": {"bools": [True, False]},
+            "versions": {"versions": ["1.0.0", "2.1.0"]},
+            "number": {"int": 1},
+            "version": {"version": "1.0.0"},
+        },
+        dict[str, DeviceAttribute],
+    ),
+    {},
+    allows_multiple=False,
+    lists=True,
+)
+FIFTY = str(list(range(50)))
+
+
+@pytest.mark.parametrize(
+    ("expression", "selects"),
+    [
+        pytest.param(f'"b" in {MINE}.names', True, id="in a list"),
+        pytest.param(f"{MINE}.numbers.exists(n, n > 1)", True, id="one of the values"),
+        pytest.param(f"{MINE}.numbers.all(n, n > 1)", False, id="not all of the values"),
+        pytest.param(f"{MINE}.flags[0]", True, id="the first value is a condition itself"),
+        pytest.param(f"size({MINE}.names) == 2", True, id="how many there are"),
+        pytest.param(f'{MINE}.names == ["a", "b"]', True, id="the whole list"),
+        pytest.param(f'{MINE}.names.includes("b")', True, id="a list includes its values"),
+        pytest.param(f"{MINE}.number.includes(1)", True, id="a single value includes itself"),
+        pytest.param(f"{MINE}.numbers.includes(2.0)", True, id="numbers compare across types"),
+        pytest.param(f"{MINE}.numbers.includes(true)", False, id="a condition is no number"),
+        pytest.param(f"{MINE}.numbers.includes(null)", False, id="nothing"),
+        pytest.param(f"{FIFTY}.includes(47)", True, id="among the first values of a long list"),
+        pytest.param(f'{MINE}.versions.includes(semver("2.1.0"))', True, id="a version"),
+        pytest.param(f'{MINE}.versions.exists(v, v.isGreaterThan(semver("2.0.0")))', True, id="a later version"),
+        pytest.param(f"{MINE}.numbers.sum() == 3", True, id="a sum"),
+        pytest.param(f'{MINE}.names.max() == "b" && {MINE}.numbers.min() == 1', True, id="the largest, the smallest"),
+        pytest.param(f"{MINE}.numbers.isSorted()", True, id="in order"),
+        pytest.param(f'sets.contains({MINE}.names, ["a"])', True, id="some of the values"),
+        pytest.param(f'sets.intersects({MINE}.names, ["b", "c"])', True, id="values in common"),
+        pytest.param(f'sets.equivalent({MINE}.names, ["b", "a", "a"])', True, id="the same values"),
+    ],
+)
+def test_selects_by_lists(expression: str, selects: bool) -> None:
+    """Attributes with several values, with the gate on."""
+    selector = Selector(expression, lists=True)
+    assert selector.problem == ""
+    assert selector.matches(WITH_LISTS) is selects
+
+
+@pytest.mark.parametrize(
+    ("expression", "problem"),
+    [
+        pytest.param(f"{MINE}.number.exists(n, n > 1)", "got 'types.Int', expected iterable type", id="no list"),
+        pytest.param(f"{MINE}.version.all(v, true)", "got 'cel.Semver', expected iterable type", id="a version"),
+        pytest.param(f"cel.bind(n, {MINE}.number, n.exists(x, x > 1))", "no such overload", id="under another name"),
+        pytest.param(f"{MINE}.numbers[5] == 1", "index out of bounds: 5", id="a value that is not there"),
+        pytest.param(f'{MINE}.numbers["a"] == 1', "unsupported index type 'string' in list", id="no position"),
+        pytest.param(f"{MINE}.numbers > 1", "no such overload: _>_", id="lists have no order"),
+        pytest.param(f"size({MINE}.number) > 1", "no such overload: size", id="a number has no size"),
+        pytest.param(f"{MINE}.names.sum() == 1", "no such overload: sum(list)", id="a sum of names"),
+        pytest.param(f"{MINE}.number.sum() == 1", "no such overload: sum(int)", id="a sum of one"),
+        pytest.param(f"{MINE}.versions.isSorted()", "no such overload: isSorted(list)", id="versions are not sorted"),
+        pytest.param("[].max() == 1", "max called on empty list", id="the largest of nothing"),
+        pytest.param(
+            f"{FIFTY}.includes(49)",
+            "'includes' function cannot be applied to lists longer than 48 values",
+            id="too long a list",
+        ),
+        pytest.param(
+            f"{MINE}.numbers",
+            "CEL result of type list could not be converted to bool: type conversion error from list to 'bool'",
+            id="a list is no condition",
+        ),
+        pytest.param(
+            f"{MINE}.version",
+            "CEL result of type kubernetes.Semver could not be converted to bool: "
+            "type conversion error from 'Semver' to 'bool'",
+            id="a version is no condition",
+        ),
+    ],
+)
+def test_no_answer_for_lists(expression: str, problem: str) -> None:
+    """In the words of cel-go."""
+    with pytest.raises(InvalidObjectError) as caught:
+        Selector(expression, lists=True).matches(WITH_LISTS)
+    assert caught.value.problem == problem
+
+
+def test_only_with_lists_is_any_type_an_answer() -> None:
+    """Without the gate attributes have an unknown type, which is not that of whatever is computed from them."""
+    assert Selector("dyn(true)", lists=True).problem == ""
+    assert Selector("dyn(true)").problem == "must evaluate to bool or the unknown type, not dyn"
+    nested = "must evaluate to bool or the unknown type, not map(string, map(string, dyn))"
+    assert Selector("device.attributes", lists=True).problem == nested
+    assert "cannot be range of a comprehension" in Selector(f"{MINE}.names.exists(n, true)").problem
+
+
+def test_a_version_among_others_that_is_none() -> None:
+    """One bad value is enough."""
+    bad = convert({"versions": ["1.0.0", "1.0"]}, DeviceAttribute)
+    device = DeviceFacts(DRIVER, {"versions": bad}, {}, allows_multiple=False, lists=True)
+    with pytest.raises(InvalidObjectError, match="attribute versions: parse semantic version: No Major"):
+        Selector("true", lists=True).matches(device)
+
+
 def test_attribute_of_an_unknown_type() -> None:
     """A device whose attribute cannot be read is no candidate for any expression."""
     device = DeviceFacts(DRIVER, {"names": convert({"strings": ["a"]}, DeviceAttribute)}, {}, allows_multiple=False)

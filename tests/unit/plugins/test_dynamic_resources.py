@@ -238,6 +238,18 @@ def test_selectors_are_asked_about_the_devices_of_other_nodes_in_a_slice() -> No
     assert "a" not in rejections(asked(claim_for(**first), offer)), "found before the other one is looked at"
 
 
+def test_all_devices_and_a_constraint_that_they_break() -> None:
+    """With x for the first request, x itself is missing; with z, which is like x, y is the first to be in the way."""
+    first = exactly(selectors=[{"cel": {"expression": NUMA_0}}])
+    requests = [{"name": "one", "exactly": first}, {"name": "all", "exactly": exactly(allocationMode="All")}]
+    claim = make_resource_claim(requests=requests, constraints=[{"matchAttribute": "gpu.example.com/numa"}])
+    answer = asked(claim, gpus("a", numa("x", 0), numa("y", 1), numa("z", 0)))
+    assert answer.statuses["a"].message == (
+        "claim default/claim, request all: cannot add device gpu.example.com/a/y because a claim constraint would not "
+        "be satisfied"
+    )
+
+
 @pytest.mark.parametrize(
     ("claim", "message"),
     [

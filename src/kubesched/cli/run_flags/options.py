@@ -47,14 +47,8 @@ PROFILING_FLAGS: Final = {
     "contention-profiling": "enable_contention_profiling",
 }
 
-# Gates that kube-scheduler heeds and this scheduler does not (docs/status.md): off by default, all of them.
-GATES_NOT_HEEDED: Final = (
-    "DRADeviceTaintRules",
-    "DRAListTypeAttributes",
-    "DRANodeAllocatableResources",
-    "DRAWorkloadResourceClaims",
-    "WorkloadAwarePreemption",
-)
+# Gates that kube-scheduler heeds and this scheduler does not (docs/status.md), off by default.
+GATES_NOT_HEEDED: Final = ("DRAWorkloadResourceClaims",)
 
 _METRIC_LABEL: Final = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*,[a-zA-Z_][a-zA-Z0-9_]*")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Final
 
 _ENTRY: Final = re.compile(
@@ -16,9 +16,19 @@ _FIELD: Final = re.compile(r"\(?\s*(?:device)?\s*\.\s*(\w+)")
 
 MISSING_KEY: Final = re.compile(r'NOT_FOUND: Key not found in map : "?(?P<key>.*?)"?', re.DOTALL)
 _NO_OVERLOAD: Final = re.compile(r"UNKNOWN: No matching overloads found : (?P<call>.*)", re.DOTALL)
-_MEMBER_CALL: Final = re.compile(r"\((?P<target>[^)]*)\)\.(?P<name>\w+)\((?P<rest>.*)\)")
+_MEMBER_CALL: Final = re.compile(r"(?:\((?P<target>[^)]*)\)\.)?(?P<name>[\w.]+)\((?P<rest>.*)\)")
+_COMPARISON: Final = re.compile(r"(?P<name>_[<>]=?_)\((?:list|bytes|map), .*\)")
+_INDEX: Final = re.compile(
+    r"UNKNOWN: Index error: (?:index=(?P<index>-?\d+) size=.*|expected integer type, got (?P<type>.*))"
+)
 _CONVERSION: Final = re.compile(r"[A-Z_]+: cannot convert (?P<source>string|u?int|double|bool) to (?P<target>\w+)")
 _STATUS_PREFIX: Final = re.compile(r"[A-Z_]+: ")
+
+NOT_ITERABLE: Final = "UNKNOWN: No matching overloads found : <iter_range>"
+_ITERATION: Final = re.compile(
+    r'device\.attributes\["(?P<domain>[^"]*)"\]\.(?P<name>\w+)\.(?:all|exists|exists_one|filter|map)\('
+)
+_GO_TYPES: Final = {bool: "types.Bool", int: "types.Int", str: "types.String", bytes: "cel.Semver"}
 
 
 def compile_problem(message: str, expression: str) -> str:
@@ -38,15 +48,32 @@ def run_time_problem(message: str, functions: Collection[str]) -> str:
     if missing := MISSING_KEY.fullmatch(message):
         return f"no such key: {missing['key']}"
     if unknown := _NO_OVERLOAD.fullmatch(message):
+        if unordered := _COMPARISON.fullmatch(unknown["call"]):
+            return f"no such overload: {unordered['name']}"
         member = _MEMBER_CALL.fullmatch(unknown["call"])
+        if member is not None and member["name"] == "size":
+            return "no such overload: size"
         if member is None or member["name"] not in functions:
             return "no such overload"
         types = ", ".join(filter(None, (member["target"], member["rest"])))
         names = types.replace("int64", "int").replace("bytes", "kubernetes.Quantity")
         return f"no such overload: {member['name']}({names})"
+    if index := _INDEX.fullmatch(message):
+        if index["index"] is not None:
+            return f"index out of bounds: {index['index']}"
+        return f"unsupported index type '{index['type']}' in list"
     if conversion := _CONVERSION.fullmatch(message):
         return f"type conversion error from '{conversion['source']}' to '{conversion['target']}'"
     return _STATUS_PREFIX.sub("", message, count=1).replace("divide by zero", "division by zero")
+
+
+def iteration_problem(expression: str, attributes: Mapping[str, Mapping[str, object]]) -> str:
+    """Of an expression that goes through the values of an attribute that is no list on this device."""
+    for iteration in _ITERATION.finditer(expression):
+        value = attributes.get(iteration["domain"], {}).get(iteration["name"])
+        if (name := _GO_TYPES.get(type(value))) is not None:
+            return f"got '{name}', expected iterable type"
+    return "no such overload"
 
 
 def not_a_bool(value: object) -> str:
@@ -55,6 +82,10 @@ def not_a_bool(value: object) -> str:
         reason = "string could not be converted to bool: unsupported native conversion from string to 'bool'"
     elif isinstance(value, int):
         reason = "int could not be converted to bool: unsupported type conversion from 'int' to bool"
+    elif isinstance(value, list):
+        reason = "list could not be converted to bool: type conversion error from list to 'bool'"
+    elif isinstance(value, (bytes, bytearray)):
+        reason = "kubernetes.Semver could not be converted to bool: type conversion error from 'Semver' to 'bool'"
     else:
         reason = f"{type(value).__name__} could not be converted to bool"
     return f"CEL result of type {reason}"

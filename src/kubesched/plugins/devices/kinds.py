@@ -14,12 +14,14 @@ class DeviceKind:
 
     __slots__ = ("__weakref__", "consumes", "device", "driver", "facts", "number", "selected")
 
-    def __init__(self, number: int, driver: str, device: Device) -> None:
+    def __init__(self, number: int, driver: str, device: Device, *, lists: bool) -> None:
         self.number = number
         self.driver = driver
         self.device = device
         """A device of this kind; its name means nothing."""
-        self.facts = DeviceFacts(driver, device.attributes, device.capacity, device.allow_multiple_allocations or False)
+        self.facts = DeviceFacts(
+            driver, device.attributes, device.capacity, device.allow_multiple_allocations or False, lists=lists
+        )
         self.consumes: tuple[tuple[str, str, int], ...] = tuple(
             (taken.counter_set, name, counter.value.nanos)
             for taken in device.consumes_counters
@@ -32,7 +34,9 @@ class DeviceKind:
 class DeviceKinds:
     """Interns kinds: equal devices share one for as long as somebody holds it."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, lists: bool = False) -> None:
+        """`lists`: whether conditions understand list attributes (gate DRAListTypeAttributes)."""
+        self._lists = lists
         self._known: weakref.WeakValueDictionary[bytes, DeviceKind] = weakref.WeakValueDictionary()
         self._numbers = count()
 
@@ -51,9 +55,10 @@ class DeviceKinds:
                 device.binding_conditions,
                 device.binding_failure_conditions,
                 device.allow_multiple_allocations,
+                device.node_allocatable_resource_mappings,
             )
         )
         kind = self._known.get(key)
         if kind is None:
-            kind = self._known[key] = DeviceKind(next(self._numbers), driver, device)
+            kind = self._known[key] = DeviceKind(next(self._numbers), driver, device, lists=self._lists)
         return kind

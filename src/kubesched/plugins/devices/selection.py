@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from kubesched.errors import InvalidObjectError
 from kubesched.objects import DeviceClass
@@ -32,8 +32,9 @@ def class_conditions(device_class: DeviceClass) -> tuple[Condition, ...]:
 class Selectors:
     """Compiles each expression once, and evaluates it once per kind of device."""
 
-    def __init__(self) -> None:
-        self._compiled = lru_cache(maxsize=1024)(Selector)
+    def __init__(self, *, lists: bool = False) -> None:
+        """`lists`: whether they understand list attributes (gate DRAListTypeAttributes)."""
+        self._compiled = lru_cache(maxsize=1024)(partial(Selector, lists=lists))
 
     def select(self, conditions: Iterable[Condition], kind: DeviceKind) -> bool:
         """Whether all conditions hold. InvalidObjectError, with whose condition it is, if one has no answer."""

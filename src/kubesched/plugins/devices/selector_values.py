@@ -23,7 +23,7 @@ _INT64: Final = range(-(1 << 63), 1 << 63)
 
 QUANTITY: Final = cel.Type.AbstractType("kubernetes.Quantity")
 VERSION: Final = cel.Type.AbstractType("kubernetes.Semver")
-_BOOL, _INT, _STRING, _DYN = cel.Type.BOOL, cel.Type.INT, cel.Type.STRING, cel.Type.DYN
+_BOOL, _INT, _STRING = cel.Type.BOOL, cel.Type.INT, cel.Type.STRING
 _BYTES, _DOUBLE = cel.Type.BYTES, cel.Type.DOUBLE
 
 Signature = tuple[Any, ...]
@@ -138,33 +138,24 @@ _MEMBERS: Final[dict[str, tuple[Callable[..., Any], list[Signature]]]] = {
 }
 
 FUNCTIONS: Final = frozenset((*_GLOBAL, *_MEMBERS))
-_SCALARS: Final = (_STRING, _INT, _BOOL, _BYTES)
-
-
-def _includes(attribute: Any, value: Any) -> bool:
-    """An attribute with one value includes just that."""
-    return type(attribute) is type(value) and bool(attribute == value)
 
 
 def declarations() -> list[Any]:
     """The functions with their real types, for the type checker."""
-    includes = _declared("includes", _includes, [(_BOOL, _DYN, _DYN)], True, list)
-    return (
-        [includes]
-        + [_declared(name, *entry, False, list) for name, entry in _GLOBAL.items()]
-        + [_declared(name, *entry, True, list) for name, entry in _MEMBERS.items()]
-    )
+    return [declared(name, *entry, is_member=False) for name, entry in _GLOBAL.items()] + [
+        declared(name, *entry, is_member=True) for name, entry in _MEMBERS.items()
+    ]
 
 
 def implementations() -> list[Any]:
     """The functions with the types that values have at run time."""
-    pairs: list[Signature] = [(_BOOL, a, b) for a in _SCALARS for b in _SCALARS]
-    includes = _declared("includes", _includes, pairs, True, list)
-    return (
-        [includes]
-        + [_declared(name, *entry, False, _at_run_time) for name, entry in _GLOBAL.items()]
-        + [_declared(name, *entry, True, _at_run_time) for name, entry in _MEMBERS.items()]
-    )
+    return [
+        declared(name, function, _at_run_time(signatures), is_member=False)
+        for name, (function, signatures) in _GLOBAL.items()
+    ] + [
+        declared(name, function, _at_run_time(signatures), is_member=True)
+        for name, (function, signatures) in _MEMBERS.items()
+    ]
 
 
 def _at_run_time(signatures: list[Signature]) -> list[Signature]:
@@ -173,15 +164,9 @@ def _at_run_time(signatures: list[Signature]) -> list[Signature]:
     return [signature for i, signature in enumerate(plain) if signature not in plain[:i]]
 
 
-def _declared(
-    name: str,
-    function: Callable[..., Any],
-    signatures: list[Signature],
-    is_member: bool,
-    typed: Callable[[list[Signature]], list[Signature]],
-) -> Any:
+def declared(name: str, function: Callable[..., Any], signatures: list[Signature], is_member: bool) -> Any:
     overloads = [
         cel.Overload(f"{name}_{i}", result, list(parameters), is_member, function)
-        for i, (result, *parameters) in enumerate(typed(signatures))
+        for i, (result, *parameters) in enumerate(signatures)
     ]
     return cel.FunctionDecl(name, overloads)

@@ -45,8 +45,9 @@ class DeviceTotals:
         self._changed_slices = JournalReader(self._slices.changes)
         self._touched_pools = JournalReader(self._ledger.touched)
         self._faces = NodeFaces(self._cluster.nodes)
-        self._selectors = Selectors()
-        self._kinds = DeviceKinds()
+        lists = handle.gates.enabled("DRAListTypeAttributes")
+        self._selectors = Selectors(lists=lists)
+        self._kinds = DeviceKinds(lists=lists)
         self._kinds_by_slice: dict[str, list[DeviceKind]] = {}
         self._by_class: dict[str, ClassTotals] = {}
         self._rows = 0

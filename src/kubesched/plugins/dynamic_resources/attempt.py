@@ -11,6 +11,7 @@ from kubesched.objects import AllocationResult, ResourceClaim
 from kubesched.objects.node_selectors import NodeMatcher
 from kubesched.plugins.dynamic_resources.claims import PodClaims
 from kubesched.plugins.dynamic_resources.extended_resources import NodeVariant
+from kubesched.plugins.dynamic_resources.node_allocatable import Statuses
 from kubesched.plugins.dynamic_resources.outcomes import Outcome, score_of_rank
 from kubesched.plugins.dynamic_resources.requests import ClaimPlan
 
@@ -65,6 +66,10 @@ class Attempt:
     results: list[NodeResult] = field(default_factory=list)
     result_of_row: Integers = field(default_factory=lambda: np.full(0, -1, dtype=np.int64))
     """By row of the node table: a position in `results`, or -1."""
+    taken_from_node: dict[int, Statuses] = field(default_factory=dict)
+    """By row: what the claims take from the node itself (gate DRANodeAllocatableResources), where they do."""
+    chosen_statuses: Statuses = ()
+    """The same for the chosen node."""
     decided: dict[int, AllocationResult] = field(default_factory=dict)
     """By claim: the allocation that Reserve decided on."""
     pending_uids: dict[int, str] = field(default_factory=dict)

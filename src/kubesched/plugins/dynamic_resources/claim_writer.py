@@ -21,6 +21,7 @@ from kubesched.objects import (
     to_builtins,
 )
 from kubesched.plugins.dynamic_resources.claims import reference_to
+from kubesched.plugins.dynamic_resources.node_allocatable import Statuses
 
 FINALIZER: Final = "resource.kubernetes.io/delete-protection"
 _ATTEMPTS: Final = 5
@@ -93,6 +94,11 @@ class ClaimWriter:
     async def tell_pod(self, pod: Pod, status: PodExtendedResourceClaimStatus) -> None:
         """Name the special claim in the pod's status: the kubelet needs it."""
         body = {"status": {"extendedResourceClaimStatus": to_builtins(status)}}
+        await self._api.patch(Pod, pod.metadata.name, body, namespace=pod.metadata.namespace, subresource="status")
+
+    async def tell_taken_from_node(self, pod: Pod, statuses: Statuses) -> None:
+        """Write into the pod's status what its claims take from the node: the kubelet needs it, and so do we."""
+        body = {"status": {"nodeAllocatableResourceClaimStatuses": to_builtins(statuses) or None}}
         await self._api.patch(Pod, pod.metadata.name, body, namespace=pod.metadata.namespace, subresource="status")
 
     async def _add_finalizer(self, claim: ResourceClaim) -> ResourceClaim:

@@ -33,6 +33,12 @@ def claims_of(pod: Pod, ledger: Ledger) -> list[ResourceClaim]:
     return found
 
 
+def claim_names(pod: Pod) -> dict[str, str]:
+    """The names of the claims behind the entries of the pod's spec, by the entries' names."""
+    named = {entry.name: _claim_name(pod, entry)[0] for entry in pod.spec.resource_claims}
+    return {entry: name for entry, name in named.items() if name is not None}
+
+
 def _claim_name(pod: Pod, entry: PodResourceClaim) -> tuple[str | None, bool]:
     """The name of the claim behind an entry of the pod's spec, and whether it was made for this pod alone."""
     if entry.resource_claim_name is not None:

@@ -1,4 +1,8 @@
-"""Constraints between the devices of a claim: they must share an attribute's value, or all differ in it."""
+"""Constraints between the devices of a claim: they must share an attribute's value, or all differ in it.
+
+Constraints do not know lists of values, whatever DRAListTypeAttributes says: kube-scheduler v1.36.4 does not hand that
+gate to its allocator (AllocatorFeatures), only to CEL.
+"""
 
 from __future__ import annotations
 

@@ -9,6 +9,7 @@ from kubesched.columns import Cluster
 from kubesched.framework import ObjectStores
 from kubesched.objects import DeviceClass, ResourceSlice
 from kubesched.plugins.devices.backing import BackingClasses
+from kubesched.plugins.devices.kinds import DeviceKinds
 from kubesched.plugins.devices.ledger import Ledger
 from kubesched.plugins.devices.selection import Selectors
 from kubesched.plugins.dynamic_resources.features import DeviceFeatures
@@ -29,9 +30,13 @@ class Devices:
         self.classes = objects.of(DeviceClass)
         self.backing = BackingClasses(self.classes)
         self.ledger = Ledger.shared(objects, counts_shares=features.consumable_capacity)
-        self._inventory = Inventory(objects.of(ResourceSlice), partitions=features.partitionable_devices)
+        self._inventory = Inventory(
+            objects.of(ResourceSlice),
+            DeviceKinds(lists=features.list_attributes),
+            partitions=features.partitionable_devices,
+        )
         self.places = Places(cluster, self._inventory, self.ledger)
-        self._selectors = Selectors()
+        self._selectors = Selectors(lists=features.list_attributes)
         self._kept: dict[bytes, KeptOutcomes] = {}
         self._kept_for: object = None
 

@@ -44,6 +44,7 @@ class Draft:
         self._node = node
         self._features = features
         self._constraints = [constraints_of(plan.claim) for plan in plans]
+        self._order_matters = any(plan.wants_all and plan.claim.spec.devices.constraints for plan in plans)
         self._claimed: dict[DevicePosition, set[int]] = {}
         self._consumed = {(p, k): dict(amounts) for p, state in enumerate(node.states) for k, amounts in state.consumed}
         self._consuming: dict[DevicePosition, dict[str, int]] = {}
@@ -72,6 +73,9 @@ class Draft:
 
     def likeness(self, position: DevicePosition) -> object:
         """Equal for two devices of a node if it makes no difference which of them is taken."""
+        if self._order_matters:
+            # All devices are wanted, one of them is taken, another breaks a constraint: which comes first is reported.
+            return position
         claimed, consumed = self._claimed.get(position), self._consumed.get(position)
         consuming = self._consuming.get(position)
         device = self.device(position)

@@ -17,6 +17,8 @@ class DeviceFeatures:
     consumable_capacity: bool = True
     extended_resources: bool = True
     filter_timeout: bool = True
+    list_attributes: bool = False
+    node_allocatable: bool = False
 
     @classmethod
     def of(cls, gates: FeatureGates) -> DeviceFeatures:
@@ -30,4 +32,6 @@ class DeviceFeatures:
             consumable_capacity=gates.enabled("DRAConsumableCapacity"),
             extended_resources=gates.enabled("DRAExtendedResource"),
             filter_timeout=gates.enabled("DRASchedulerFilterTimeout"),
+            node_allocatable=gates.enabled("DRANodeAllocatableResources"),
+            list_attributes=gates.enabled("DRAListTypeAttributes"),
         )

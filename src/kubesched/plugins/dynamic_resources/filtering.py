@@ -19,7 +19,8 @@ from kubesched.plugins.dynamic_resources.attempt import Attempt, NodeResult, Wan
 from kubesched.plugins.dynamic_resources.binding_conditions import is_stuck
 from kubesched.plugins.dynamic_resources.devices import Devices
 from kubesched.plugins.dynamic_resources.extended_resources import variant_for
-from kubesched.plugins.dynamic_resources.outcomes import CANNOT_ALLOCATE, INVALID_POOLS, UNKNOWN, KeptOutcomes
+from kubesched.plugins.dynamic_resources.node_allocatable import misuse, shortages, statuses_of, used_by_others
+from kubesched.plugins.dynamic_resources.outcomes import CANNOT_ALLOCATE, INVALID_POOLS, UNKNOWN, KeptOutcomes, Outcome
 from kubesched.plugins.dynamic_resources.requests import plan_claims
 
 _REASONS: Final = (
@@ -49,6 +50,7 @@ class ClaimFilter:
         self._clock = clock
         self._timeout = timeout
         self._binding_timeout = binding_timeout
+        self._reasons = list(_REASONS)
 
     def run(self, nodes: NodeView) -> Verdict:
         attempt = self._attempt
@@ -57,6 +59,8 @@ class ClaimFilter:
         if special is not None and special.spec.devices.requests:
             bits[:] = _LEFT_OVER
             return Verdict(bits, _REASONS)
+        if self._devices.features.node_allocatable:
+            self._check_sharing(nodes, bits)
         missing = self._missing_resources(nodes, bits)
         concerned = nodes.exists & (bits == 0)
         if not attempt.claims.own:
@@ -65,10 +69,18 @@ class ClaimFilter:
         if attempt.searches:
             errors = self._search(nodes, missing, concerned, bits)
         self._check_availability(nodes, concerned & (bits == 0), bits)
+        reasons = tuple(self._reasons)
         if not errors:
-            return Verdict(bits, _REASONS)
+            return Verdict(bits, reasons)
         failed = Verdict.of_statuses(nodes, errors)
-        return Verdict(np.where(failed.bits != 0, failed.bits, bits), _REASONS, failed.special)
+        return Verdict(np.where(failed.bits != 0, failed.bits, bits), reasons, failed.special)
+
+    def _reject(self, reason: Reason, positions: npt.NDArray[np.intp], bits: Integers) -> None:
+        """For a reason that is not always the same."""
+        if len(positions):
+            if reason not in self._reasons:
+                self._reasons.append(reason)
+            bits[positions] |= 1 << self._reasons.index(reason)
 
     def _missing_resources(self, nodes: NodeView, bits: Integers) -> Integers:
         """Per node, bit k: devices must provide extended resource k, because no device plugin does."""
@@ -112,8 +124,44 @@ class ClaimFilter:
         rejecting = [_BIT_OF[outcome.problem] if outcome.problem else 0 for outcome in kept.outcomes]
         bits[positions] = np.array([*rejecting, 0], dtype=np.int64)[numbers]
         self._remember(nodes, rows, numbers, kept, wanted)
+        errors: dict[int, Status] = {}
+        if self._devices.features.node_allocatable:
+            fitting = bits[positions] == 0
+            for place in np.unique(places[fitting & (numbers != UNKNOWN)]).tolist():
+                at = positions[places == place]
+                outcome = kept.outcomes[int(kept.numbers(np.array([place]))[0])]
+                errors |= self._take_from_nodes(wanted, outcome, nodes, at, bits)
         failed = np.flatnonzero(numbers == UNKNOWN).tolist() if failures else []
-        return {int(positions[k]): failures[int(places[k])] for k in failed}
+        return errors | {int(positions[k]): failures[int(places[k])] for k in failed}
+
+    def _take_from_nodes(
+        self, wanted: Wanted, outcome: Outcome, nodes: NodeView, positions: npt.NDArray[np.intp], bits: Integers
+    ) -> dict[int, Status]:
+        """Claims may take resources from the node itself: it must have them besides what the pod requests anyway."""
+        rows, resource_features = nodes.row_ids()[positions], nodes.cluster.templates.features
+        pools = self._devices.places.pools(int(rows[0]))
+        try:
+            statuses = statuses_of(self._pod, wanted.plans, outcome.picks, pools)
+        except InvalidObjectError as error:
+            return {int(position): Status.failed(error.problem) for position in positions}
+        for row in rows.tolist():
+            self._attempt.taken_from_node[row] = statuses
+        if not statuses:
+            return {}
+        if problem := misuse(self._pod, statuses, resource_features):
+            self._reject(Reason.unresolvable(problem), positions, bits)
+            return {}
+        for reason, where in shortages(self._pod, statuses, resource_features, nodes):
+            self._reject(reason, positions[where[positions]], bits)
+        return {}
+
+    def _check_sharing(self, nodes: NodeView, bits: Integers) -> None:
+        for k, claim in enumerate(self._attempt.claims.claims):
+            if claim.status.allocation is not None:
+                matcher = self._attempt.matchers.get(k)
+                usable = matching_selector(matcher, nodes) if matcher is not None else nodes.exists
+                for reason, where in used_by_others(claim, self._pod, nodes.cluster.pods, nodes):
+                    self._reject(reason, np.flatnonzero(where & usable & (bits == 0)), bits)
 
     def _fill(
         self, kept: KeptOutcomes, wanted: Wanted, nodes: NodeView, rows: Integers, places: Integers

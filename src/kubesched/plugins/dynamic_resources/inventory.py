@@ -42,14 +42,14 @@ class Reachability:
 class Inventory:
     """All resource slices. `touched_nodes` and `shared_version` tell what to look at again."""
 
-    def __init__(self, slices: ObjectStore[ResourceSlice], *, partitions: bool) -> None:
+    def __init__(self, slices: ObjectStore[ResourceSlice], kinds: DeviceKinds, *, partitions: bool) -> None:
         self._partitions = partitions
         self._by_pool: dict[PoolId, dict[str, ResourceSlice]] = {}
         self._local: dict[str, dict[str, ResourceSlice]] = {}
         self._shared: dict[str, tuple[Reachability, ...]] = {}
         self._touched_nodes: set[str] = set()
         self._pools: dict[PoolId, dict[object, Pool | None]] = {}
-        self._kinds = DeviceKinds()
+        self._kinds = kinds
         self.shared_version = 0
         """Changes whenever a slice that several nodes may use does, or a slice of the same pool."""
         slices.subscribe(self._changed)

@@ -39,6 +39,7 @@ from kubesched.plugins.dynamic_resources.extended_resources import is_in_memory
 from kubesched.plugins.dynamic_resources.features import DeviceFeatures
 from kubesched.plugins.dynamic_resources.filtering import ClaimFilter
 from kubesched.plugins.dynamic_resources.hints import ClaimHints
+from kubesched.plugins.dynamic_resources.node_allocatable import with_statuses
 from kubesched.plugins.dynamic_resources.pre_binding import PreBinding
 from kubesched.plugins.dynamic_resources.pre_filtering import prepare, requested_extended_resources
 from kubesched.plugins.dynamic_resources.reserving import reserve, unreserve
@@ -66,6 +67,7 @@ class DynamicResources(
         self._writer = ClaimWriter(handle.api, handle.clock, stamps=features.binding_conditions)
         self._timeout = (args.filter_timeout or timedelta()).total_seconds() if features.filter_timeout else 0.0
         self._binding_timeout = (args.binding_timeout or _BINDING_TIMEOUT).total_seconds()
+        self.alters_pods = features.node_allocatable
         self._pre_binding = PreBinding(handle, self._devices, self._writer, self._binding_timeout)
         self._may_mean_devices = PerRequests(lambda pod: bool(requested_extended_resources(pod)))
 
@@ -143,6 +145,12 @@ class DynamicResources(
 
     def normalize_scores(self, state: CycleState, pod: PodTemplate, scores: Integers) -> Integers:
         return in_proportion(scores)
+
+    def altered(self, state: CycleState, pod: Pod, node_name: str) -> Pod:
+        attempt, row = state.get(NAME), self._handle.cluster.nodes.row_of.get(node_name)
+        if not isinstance(attempt, Attempt) or row is None:
+            return pod
+        return with_statuses(pod, attempt.taken_from_node.get(row, ()))
 
     def reserve(self, state: CycleState, pod: Pod, node_name: str) -> Status:
         attempt = state.read(NAME, Attempt)

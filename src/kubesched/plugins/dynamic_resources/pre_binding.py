@@ -39,6 +39,8 @@ class PreBinding:
             for k, claim in enumerate(claims):
                 if not is_reserved_for(pod, claim):
                     await self._bind(attempt, k, pod, node_name)
+            if attempt.chosen_statuses:
+                await self._tell_taken_from_node(attempt, pod)
             if self._devices.features.binding_conditions and wait_is_needed(claims):
                 await self._wait(attempt, pod, node_name)
         except (ClientError, InvalidObjectError, DeviceNotReady) as error:
@@ -98,6 +100,12 @@ class PreBinding:
             await self._writer.tell_pod(pod, status)
         except ClientError as error:
             raise InvalidObjectError(f"update pod {pod.key} ExtendedResourceClaimStatus: {error}") from error
+
+    async def _tell_taken_from_node(self, attempt: Attempt, pod: Pod) -> None:
+        try:
+            await self._writer.tell_taken_from_node(pod, attempt.chosen_statuses)
+        except ClientError as error:
+            raise InvalidObjectError(f"updating pod {pod.key} NodeAllocatableResourceClaimStatuses: {error}") from error
 
     async def _wait(self, attempt: Attempt, pod: Pod, node_name: str) -> None:
         clock = self._handle.clock

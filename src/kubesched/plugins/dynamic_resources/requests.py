@@ -68,6 +68,10 @@ class ClaimPlan:
     def key(self) -> str:
         return self.claim.metadata.key
 
+    @property
+    def wants_all(self) -> bool:
+        return any(alternative.wants_all for request in self.requests for alternative in request.alternatives)
+
 
 def plan_claims(
     claims: Sequence[ResourceClaim], classes: ObjectStore[DeviceClass], features: DeviceFeatures

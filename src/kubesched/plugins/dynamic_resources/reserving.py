@@ -32,6 +32,7 @@ def reserve(attempt: Attempt, node_name: str, handle: Handle, devices: Devices) 
         # Device plugins provide the extended resources there: nothing to allocate.
         needs_devices = any(k < attempt.claims.own for k, _ in waiting)
         return Status.failed("claim allocation not found for node") if needs_devices else SUCCESS
+    attempt.chosen_statuses = attempt.taken_from_node.get(row, ())
     pools = devices.places.pools(row)
     plans, outcome = result.wanted.plans, result.outcome
     parts = zip(waiting, plans, outcome.picks, outcome.chosen(plans), strict=True)
@@ -61,6 +62,9 @@ def unreserve(attempt: Attempt, pod: Pod, ledger: Ledger, writer: ClaimWriter) -
                 cleanups.append(_quietly(writer.delete(claim), "delete", claim))
         elif claim.status.allocation is not None and is_reserved_for(pod, claim):
             cleanups.append(_quietly(writer.release(claim, pod), "unreserve", claim))
+    if attempt.chosen_statuses:
+        attempt.chosen_statuses = ()
+        cleanups.append(_quietly(writer.tell_taken_from_node(pod, ()), "clear in the pod's status", claim))
     attempt.decided.clear()
     return cleanups
 

@@ -166,6 +166,12 @@ def _resource_slice(value: Json, now: float) -> list[Any]:
     return [name_of(value), spec.get("nodeName", ""), spec.get("driver", ""), pool, age_of(value, now)]
 
 
+def _device_taint_rule(value: Json, now: float) -> list[Any]:
+    taint = value["spec"]["taint"]
+    added = since(taint["timeAdded"], now) if "timeAdded" in taint else ""
+    return [name_of(value), taint["key"], taint.get("value", ""), taint["effect"], added, age_of(value, now)]
+
+
 NODES: Final = TableLayout(
     columns(
         "Name",
@@ -206,3 +212,6 @@ PRIORITY_CLASSES: Final = TableLayout(
 QUOTAS: Final = TableLayout(columns("Name", "Request", "Limit", "Age"), _quota)
 RESOURCE_CLAIMS: Final = TableLayout(columns("Name", "State", "Age"), _resource_claim)
 RESOURCE_SLICES: Final = TableLayout(columns("Name", "Node", "Driver", "Pool", "Age"), _resource_slice)
+DEVICE_TAINT_RULES: Final = TableLayout(
+    columns("Name", "Key", "Value", "Effect", "TimeAdded", "Age"), _device_taint_rule
+)

@@ -11,6 +11,7 @@ from kubesched.objects.label_syntax import label_key_problems, label_value_probl
 
 Json = dict[str, Any]
 
+DEVICE_EFFECTS: Final = ("NoExecute", "NoSchedule", "None")
 HIGHEST_USER_PRIORITY: Final = 1_000_000_000
 SYSTEM_PREFIX: Final = "system-"
 SYSTEM_CLASSES: Final = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
@@ -32,6 +33,16 @@ def node_problems(node: Json) -> list[Problem]:
             message = f"Duplicate value: {shown(stored)}: taints must be unique by key and effect pair"
             problems.append(duplicate(path, "")._replace(message=message))
         seen.add((key, effect))
+    return problems
+
+
+def device_taint_rule_problems(rule: Json) -> list[Problem]:
+    taint, path = (rule.get("spec") or {}).get("taint") or {}, "spec.taint"
+    key, value, effect = taint.get("key", ""), taint.get("value", ""), taint.get("effect", "")
+    problems = [invalid(f"{path}.key", key, text) for text in label_key_problems(key)]
+    problems += [invalid(f"{path}.value", value, text) for text in label_value_problems(value)]
+    if effect not in DEVICE_EFFECTS:
+        problems.append(unsupported(f"{path}.effect", effect, DEVICE_EFFECTS) if effect else required(f"{path}.effect"))
     return problems
 
 
