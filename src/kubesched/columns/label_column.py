@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Final
 
 import numpy as np
 
 from kubesched.columns.interned_column import InternedColumn
 from kubesched.columns.types import ABSENT, Booleans, Ids, Integers, Positions, Rows
 
+_WORTH_SORTING: Final = 16
 _NOT_AN_INTEGER = np.iinfo(np.int64).min
 
 
@@ -19,7 +21,17 @@ class LabelColumn(InternedColumn[str]):
     column (domain sums) is stale then. An id may stand for another value then, too.
     """
 
-    __slots__ = ("__weakref__", "_domains", "_integers", "_occurring", "_rows_in", "_versions", "key", "version")
+    __slots__ = (
+        "__weakref__",
+        "_domains",
+        "_integers",
+        "_occurring",
+        "_rows_in",
+        "_sorted",
+        "_versions",
+        "key",
+        "version",
+    )
 
     def __init__(self, key: str, capacity: int, versions: Iterator[int]) -> None:
         super().__init__(capacity)
@@ -29,6 +41,7 @@ class LabelColumn(InternedColumn[str]):
         self._domains: Positions | None = None
         self._occurring: tuple[slice, Booleans] | None = None  # for all rows, if somebody asked
         self._rows_in: dict[int, Positions] = {}
+        self._sorted: tuple[Positions, Positions] | None = None  # rows by domain, and where each domain's begin
         self._integers: Integers = np.empty(0, dtype=np.int64)
 
     @property
@@ -43,6 +56,7 @@ class LabelColumn(InternedColumn[str]):
         self._domains = None
         self._occurring = None
         self._rows_in = {}
+        self._sorted = None
 
     def set(self, row: int, value: str | None) -> None:
         super().set(row, value)
@@ -55,6 +69,7 @@ class LabelColumn(InternedColumn[str]):
         self._occurring = None
         if self._rows_in:
             self._rows_in = {}
+            self._sorted = None
 
     def id_of(self, value: str) -> int:
         """The id of a value, or one that no row has."""
@@ -75,8 +90,18 @@ class LabelColumn(InternedColumn[str]):
         """The rows that have the value with this id. Don't write to it."""
         rows = self._rows_in.get(domain)
         if rows is None:
-            rows = self._rows_in[domain] = np.flatnonzero(self.domains == domain)
+            rows = self._rows_in[domain] = self._find(domain)
         return rows
+
+    def _find(self, domain: int) -> Positions:
+        """By a pass over all rows; once that was done for many domains, by sorting them."""
+        if self._sorted is None:
+            if len(self._rows_in) < _WORTH_SORTING:
+                return np.flatnonzero(self.domains == domain)
+            order = np.argsort(self.domains, kind="stable")
+            self._sorted = order, np.searchsorted(self.domains[order], np.arange(ABSENT, len(self.values) + 1))
+        order, starts = self._sorted
+        return order[starts[domain - ABSENT] : starts[domain - ABSENT + 1]]
 
     def present(self, rows: Rows) -> Booleans:
         ids: Ids = self.ids[rows]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from kubesched.columns import LabelColumn
-from kubesched.columns.types import Rows
+from kubesched.columns.types import ABSENT, Rows
 
 EVERYWHERE = slice(0, 4)
 
@@ -42,3 +42,12 @@ def test_a_change_is_noticed() -> None:
     assert column.occurring(EVERYWHERE).tolist() == [True, True, False]
     column.set(1, "a")
     assert column.occurring(EVERYWHERE).tolist() == [True, False, False]
+
+
+def test_rows_of_a_value_are_found_however_many_were_asked_for() -> None:
+    """At first one by one, then by sorting; a change is noticed either way."""
+    column = column_of(*[f"zone-{row % 30}" if row % 7 else None for row in range(100)])
+    for _ in range(2):
+        for domain in (*range(len(column.values)), ABSENT):
+            assert column.rows_in(domain).tolist() == np.flatnonzero(column.domains == domain).tolist()
+        column.set(3, "zone-40")
