@@ -11,7 +11,6 @@ from kubesched.objects import LabelSelector, ReplicaSet, ReplicationController, 
 from kubesched.objects.selectors import Selector, compile_label_selector, selector_from_labels
 from kubesched.plugins.per_template import PerSituation
 
-
 _EVERYTHING: Final = selector_from_labels({})
 
 
