@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable, Iterable, Sequence
 from random import Random
 from typing import Any, Final, NamedTuple
@@ -104,7 +105,7 @@ class AccessCheck:
         try:
             await self._list(kind)
         except ApiStatusError as error:
-            if error.code == 404:
+            if error.code == 404 or (error.code == 403 and not await self._is_known(kind)):
                 return False
             if error.code == 401:
                 raise ConfigurationError([f"the API server does not accept our credentials: {error}"]) from error
@@ -138,6 +139,17 @@ class AccessCheck:
             if error.code == 403:
                 raise ConfigurationError([f"a permission is missing: {error.server_message}"]) from error
             raise
+
+    async def _is_known(self, kind: type) -> bool:
+        """Whether the server has a kind that we may not list: without its gate, its roles do not speak of it either."""
+        if kind in ALWAYS_WATCHED:
+            return True
+        path, _, plural = KIND_OF[kind].path.rpartition("/")
+        try:
+            answer = json.loads(await self._rest.call("GET", path, retries=0))
+        except ApiStatusError as error:
+            return error.code != 404
+        return any(resource["name"] == plural for resource in answer.get("resources", ()))
 
 
 class Watches:

@@ -84,7 +84,7 @@ class Verdict:
     @property
     def has_failures(self) -> bool:
         """Whether the plugin could not tell about some node."""
-        return any(not status.is_rejection for status in self.special.values())
+        return bool(self.special) and any(not status.is_rejection for status in self.special.values())
 
     def unresolvable(self) -> Booleans:
         """Nodes where preemption cannot help."""

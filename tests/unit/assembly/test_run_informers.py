@@ -35,6 +35,29 @@ async def test_a_kind_that_the_server_does_not_have_is_left_out() -> None:
     assert await check(server).served_kinds() == [Pod]
 
 
+RULES = b'{"resources": [{"name": "devicetaintrules"}]}'
+
+
+@pytest.mark.parametrize(
+    ("versions", "is_missing"),
+    [
+        pytest.param(failure(404, "NotFound", "the server could not find the requested resource"), True, id="no API"),
+        pytest.param(Response(200, b'{"resources": [{"name": "deviceclasses"}]}'), True, id="others of its version"),
+        pytest.param(Response(200, RULES), False, id="it is there, but not for us"),
+    ],
+)
+async def test_nobody_may_list_what_the_server_does_not_have(versions: Response, is_missing: bool) -> None:
+    """A forbidden kind of a gate is left out if that is because the server's gate is off."""
+    server, fine, forbidden = FakeApiServer(), Response(200, b"{}"), failure(403, "Forbidden", FORBIDDEN)
+    server.failures = [fine, fine, forbidden, versions, fine, forbidden]
+    checked = check(server, (Pod, DeviceTaintRule)).served_kinds()
+    if is_missing:
+        assert await checked == [Pod]
+    else:
+        with pytest.raises(ConfigurationError, match="a permission is missing"):
+            await checked
+
+
 @pytest.mark.parametrize(
     ("answer", "says"),
     [

@@ -20,7 +20,7 @@ from kubesched.framework import (
 )
 from kubesched.objects import Node, Pod, PodGroup
 from kubesched.runtime.profile import Profile
-from kubesched.scheduling.pod_group_preemption import PodGroupPreemption
+from kubesched.scheduling.pod_group_preemption import CacheRehearsal, PodGroupPreemption
 from kubesched.scheduling.pod_group_trial import GroupResult, GroupTrial
 from kubesched.testing import make_node, make_pod, make_pod_group
 
@@ -294,3 +294,24 @@ def test_a_group_that_is_gone(new_scheduler: Any) -> None:
     result = attempt(whole, plugins, Status.unschedulable(UNSCHEDULABLE), "missing")
     problem = 'failed to get pod group object: podgroup.scheduling.k8s.io "missing" not found'
     assert (result.status.code, result.status.message) == (Code.ERROR, problem)
+
+
+async def test_others_have_their_turn_between_rehearsals(new_bench: Any) -> None:
+    """A large cluster has many pods that could go."""
+    turns = list[str]()
+
+    async def try_group() -> GroupResult:
+        turns.append("rehearsal")
+        return GroupResult(SUCCESS)
+
+    async def other() -> None:
+        for _ in range(3):
+            turns.append("other")
+            await asyncio.sleep(0)
+
+    task = asyncio.create_task(other())
+    rehearsal = CacheRehearsal(new_bench().cache, try_group)
+    for _ in range(3):
+        await rehearsal.run()
+    await task
+    assert turns == ["other", "rehearsal"] * 3

@@ -96,12 +96,15 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin, PodGroupPostFilterPl
     async def pod_group_post_filter(self, group: PodGroup, pods: Sequence[PodInfo], rehearsal: Rehearsal) -> Status:
         preemptor = Preemptor.of_group(group, pods)
         victims, status = await search(preemptor, self._groups, self._budgets, rehearsal)
-        if status.is_success:
-            try:
-                await self._evict(preemptor, EVERYWHERE, victims)
-            except ClientError as error:
-                return Status.failed(error)
-        return status
+        if not status.is_success:
+            return status
+        if not any(self._newest(pod) for pod in pods):
+            return Status.failed(f"no pod of pod group {preemptor.key} is left")
+        try:
+            await self._evict(preemptor, EVERYWHERE, victims)
+        except ClientError as error:
+            return Status.failed(error)
+        return SUCCESS
 
     def dry_run(
         self, state: CycleState, pod: PodInfo, diagnosis: Diagnosis
@@ -137,7 +140,7 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin, PodGroupPostFilterPl
             await self._evictions.perform(preemptor, node_name, victims)
 
     def _newest(self, pod: PodInfo) -> Pod | None:
-        """None if the pod is gone, as it may be once extenders were asked: nobody must be evicted for it then."""
+        """None if the pod is gone, as it may be once others had a turn: nobody must be evicted for it then."""
         return self._handle.objects.of(Pod).get(pod.pod.metadata.name, pod.pod.metadata.namespace)
 
     def _obstacle(self, pod: PodInfo, diagnosis: Diagnosis) -> str:

@@ -317,10 +317,12 @@ class Alone:
         return Status.unschedulable("somebody is there") if self._there else SUCCESS
 
 
-def group_preempts(plugin: DefaultPreemption, handle: FakeHandle, *, meanwhile: Callable[[], None]) -> Status:
-    group = make_pod_group(spec={"priority": 10})
-    handle.load(group)
-    members = [handle.cluster.templates.info(make_pod(f"p{k}", group="group")) for k in range(2)]
+def group_preempts(
+    plugin: DefaultPreemption, handle: FakeHandle, *, meanwhile: Callable[[], None], known: int = 2
+) -> Status:
+    group, pods = make_pod_group(spec={"priority": 10}), [make_pod(f"p{k}", group="group") for k in range(2)]
+    handle.load(group, *pods[:known])
+    members = [handle.cluster.templates.info(pod) for pod in pods]
 
     async def run() -> Status:
         status = await plugin.pod_group_post_filter(group, members, Alone(handle))
@@ -358,6 +360,15 @@ def test_a_group_preempts_in_its_cycle(error: Exception | None) -> None:
     status = group_preempts(DefaultPreemption(None, handle), handle, meanwhile=lambda: None)
     assert (status.code, status.message) == ((Code.ERROR, "no answer") if error else (Code.SUCCESS, ""))
     assert handle.tasks == []
+
+
+@pytest.mark.parametrize(("known", "is_evicting"), [(1, True), (0, False)], ids=["one is left", "nobody is left"])
+def test_nobody_is_evicted_for_a_group_that_is_gone(known: int, is_evicting: bool) -> None:
+    """Its pods may have been deleted while it was rehearsed."""
+    handle = cluster(gates=FeatureGates(FOR_GROUPS))
+    status = group_preempts(DefaultPreemption(None, handle), handle, meanwhile=lambda: None, known=known)
+    assert status.message == ("" if is_evicting else "no pod of pod group default/group is left")
+    assert bool(handle.api.deleted) is is_evicting
 
 
 def test_a_group_that_finds_nobody() -> None:
