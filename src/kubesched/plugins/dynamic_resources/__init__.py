@@ -1,7 +1,8 @@
 """Dynamic resource allocation: devices (GPUs, NICs, ...) for the resource claims of pods.
 
     PreFilter  pre_filtering    the pod's claims; Skip if it has none
-    Filter     filtering        per *place* (nodes with equal devices, equally taken) one `search`
+    Filter     filtering        per *place* (nodes with equal devices, equally taken) one `search`;
+                                `node_allocatable`: what claims take from the node itself
     Reserve    reserving        the devices are held in the `ledger`
     PreBind    pre_binding      `claim_writer` writes the allocation; wait for binding conditions
 
