@@ -56,8 +56,9 @@ class HttpTransport:
     ) -> Response:
         url = f"{self._base}{path}?{query}" if query else f"{self._base}{path}"
         for last_try in (False, True):
-            client, credential = await self._ready()
+            credential = await self._connection.credentials.current()
             try:
+                client = self._client_for(credential)
                 builder = self._builder(client, method, url, time_limit)
                 if body is not None:
                     builder = builder.header("Content-Type", content_type).body_bytes(body)
@@ -75,13 +76,14 @@ class HttpTransport:
     async def stream(self, path: str, *, query: str = "", time_limit: float) -> AsyncGenerator[bytes, None]:
         url = f"{self._base}{path}?{query}" if query else f"{self._base}{path}"
         for last_try in (False, True):
-            client, used = await self._ready()
+            credential = await self._connection.credentials.current()
+            client = self._client_for(credential)
             # Without the limit of 0 the last events of a burst stay in a buffer until more data comes.
             builder = self._builder(client, "GET", url, time_limit).streamed_read_buffer_limit(0)
             try:
                 async with AsyncExitStack() as stack:
                     answer = await cancellable(stack.enter_async_context(builder.build_streamed()))
-                    if answer.status == 401 and not last_try and await self._renewed(used):
+                    if answer.status == 401 and not last_try and await self._renewed(credential):
                         continue
                     if answer.status >= 300:
                         content = (await cancellable(answer.bytes())).to_bytes()
@@ -106,11 +108,10 @@ class HttpTransport:
             await self._client.close()
             self._client = None
 
-    async def _ready(self) -> tuple[Client, Credential]:
-        """The client for the credential of now. A new certificate needs new connections, a new token does not."""
-        credential = await self._connection.credentials.current()
+    def _client_for(self, credential: Credential) -> Client:
+        """A new certificate needs new connections, a new token does not."""
         if credential is self._credential and self._client is not None:
-            return self._client, credential
+            return self._client
         before, self._credential = self._credential, credential
         if self._client is None:
             self._loop = asyncio.get_running_loop()
@@ -121,7 +122,7 @@ class HttpTransport:
                 self._client = build_client(self._connection, self._server, credential)
             except ConfigurationError as error:  # a certificate without its key yet: the next change brings both
                 log.error("New credentials cannot be used, keeping the last client certificate", error)
-        return self._client, credential
+        return self._client
 
     async def _renewed(self, used: Credential) -> bool:
         self._connection.credentials.rejected(used)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import random
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, TypeVar
@@ -12,6 +11,7 @@ import msgspec
 from kubesched.client.backoff import jittered
 from kubesched.client.paths import object_path
 from kubesched.client.rest import STRATEGIC_MERGE, RestClient
+from kubesched.client.slots import Slots
 from kubesched.client.status_patch import pod_status_patch
 from kubesched.clock import Clock, utc
 from kubesched.errors import ApiStatusError, ClientError, TransportError
@@ -61,15 +61,20 @@ class PodWriter:
         self._rest = rest
         self._clock = clock
         self._rng = rng
-        self._binding_slots = asyncio.Semaphore(MOST_BINDINGS)
+        self._binding_slots = Slots(MOST_BINDINGS)
 
     async def bind(self, pod: Pod, node_name: str) -> None:
         """Bind the pod to the node; 409 if the name belongs to another pod by now (UID), or it is bound already."""
         metadata = pod.metadata
         binding = _Binding(_BindingMeta(metadata.name, metadata.namespace, metadata.uid), _Target(node_name))
         path = object_path(_POD, metadata.name, metadata.namespace, "binding")
-        async with self._binding_slots:
+        slots = self._binding_slots
+        if not slots.take():
+            await slots.wait()
+        try:
             await self._rest.call("POST", path, body=_BINDING.encode(binding))
+        finally:
+            slots.give_back()
 
     async def patch_pod_status(
         self, pod: Pod, condition: PodCondition | None, nominating: NominatingInfo | None
