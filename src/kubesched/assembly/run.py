@@ -39,11 +39,10 @@ from kubesched.assembly.plugin_loading import load_plugins
 from kubesched.assembly.profile_recorders import ProfileRecorders
 from kubesched.assembly.run_clients import Clients, choose_connection
 from kubesched.assembly.run_dump import log_state
-from kubesched.assembly.run_election import make_candidacy, make_elector
+from kubesched.assembly.run_election import make_election
 from kubesched.assembly.run_extenders import connect_extenders, leave_to_extenders
 from kubesched.assembly.run_informers import AccessCheck, Watches, watched_kinds
 from kubesched.assembly.run_serving import EndpointOptions, Endpoints
-from kubesched.client.leader_election import default_identity
 from kubesched.client.pod_writer import PodWriter
 from kubesched.client.request_metrics import RequestMetrics
 from kubesched.clock import Clock, SystemClock
@@ -155,18 +154,13 @@ class SchedulerProcess:
         self._watches = Watches(
             self._clients.main, clock, random, self._assembled.handlers, metrics.event_handling_duration
         )
-        identity = default_identity(self._hostname, random)
-        coordinated = settings.gates.enabled("CoordinatedLeaderElection")
-        self._candidacy = (
-            make_candidacy(self._clients, clock, random, settings.gates, identity) if coordinated else None
-        )
-        self._elector = make_elector(
+        self._elector, self._candidacy = make_election(
             config.leader_election,
             self._clients,
             clock,
             random,
-            identity=identity,
-            coordinated=coordinated,
+            gates=settings.gates,
+            hostname=self._hostname,
             recorders=self._recorders,
             metrics=metrics.leader_election,
             on_started_leading=self._start_deciding,

@@ -9,7 +9,7 @@ from typing import Final
 from kubesched.assembly.profile_recorders import ProfileRecorders
 from kubesched.assembly.run_clients import Clients
 from kubesched.client.candidacy import Candidacy
-from kubesched.client.leader_election import ElectionTiming, LeaderElector
+from kubesched.client.leader_election import ElectionTiming, LeaderElector, default_identity
 from kubesched.client.lease_lock import LeaseLock
 from kubesched.clock import Clock
 from kubesched.config.feature_gates import FeatureGates
@@ -23,7 +23,7 @@ _NAMESPACE: Final = "kube-system"
 _LEASE: Final = "kube-scheduler"
 
 
-def make_candidacy(clients: Clients, clock: Clock, random: Random, gates: FeatureGates, identity: str) -> Candidacy:
+def _make_candidacy(clients: Clients, clock: Clock, random: Random, gates: FeatureGates, identity: str) -> Candidacy:
     return Candidacy(
         clients.main,
         clock,
@@ -36,20 +36,25 @@ def make_candidacy(clients: Clients, clock: Clock, random: Random, gates: Featur
     )
 
 
-def make_elector(
+def make_election(
     config: LeaderElectionConfiguration,
     clients: Clients,
     clock: Clock,
     random: Random,
     *,
-    identity: str,
-    coordinated: bool,
+    gates: FeatureGates,
+    hostname: str,
     recorders: ProfileRecorders,
     metrics: LeaderElectionMetrics,
     on_started_leading: Callable[[], None],
     on_lost: Callable[[], None],
-) -> LeaderElector:
-    """Raises ConfigurationError for a timing with which two could lead at once."""
+) -> tuple[LeaderElector, Candidacy | None]:
+    """With a candidacy where the API server holds the election (CoordinatedLeaderElection).
+
+    Raises ConfigurationError for a timing with which two could lead at once.
+    """
+    identity = default_identity(hostname, random)
+    coordinated = gates.enabled("CoordinatedLeaderElection")
     timing = ElectionTiming(
         lease_duration=config.lease_duration.total_seconds(),
         renew_deadline=config.renew_deadline.total_seconds(),
@@ -72,7 +77,8 @@ def make_elector(
         if identity and identity != lock.identity:
             log.info("New leader elected", identity=identity)
 
-    return LeaderElector(
+    candidacy = _make_candidacy(clients, clock, random, gates, identity) if coordinated else None
+    elector = LeaderElector(
         lock,
         timing,
         clock,
@@ -85,3 +91,4 @@ def make_elector(
         on_slow_renewal=slow_renewals.inc,
         on_event=lambda note: recorders.election_event(lock.reference(), note),
     )
+    return elector, candidacy
