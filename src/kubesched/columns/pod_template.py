@@ -13,6 +13,8 @@ from functools import cached_property
 from itertools import count
 from typing import Any, Final, NamedTuple
 
+import msgspec
+
 from kubesched.columns.affinity_terms import (
     AffinityTerm,
     CarriedTerm,
@@ -154,15 +156,12 @@ class PodTemplate:
         return affinity is not None and (affinity.pod_affinity is not None or affinity.pod_anti_affinity is not None)
 
 
-class PodInfo:
+class PodInfo(msgspec.Struct, eq=False):
     """A pod with its template: what the cache, the queue and the cycles pass around."""
 
-    __slots__ = ("__weakref__", "pod", "template", "uid")
-
-    def __init__(self, pod: Pod, template: PodTemplate) -> None:
-        self.pod = pod
-        self.template = template
-        self.uid = pod.metadata.uid
+    pod: Pod
+    template: PodTemplate
+    uid: str
 
     @property
     def key(self) -> str:
@@ -195,7 +194,7 @@ class PodTemplates:
         template = self._known.get(key)
         if template is None:
             template = self._known[key] = PodTemplate(pod, self, wanted_node)
-        return PodInfo(pod, template)
+        return PodInfo(pod, template, pod.metadata.uid)
 
     def size_of(self, taken: tuple[object, ...]) -> _Size:
         """The same object for the same size, for as long as a template has it. Numbers are never used twice."""
@@ -208,7 +207,7 @@ class PodTemplates:
         """As `info`, for a newer version of a known pod: cheaper if nothing that matters has changed."""
         if known.template.wanted_node or not same_identity(known.pod, pod):
             return self.info(pod)
-        return PodInfo(pod, known.template)
+        return PodInfo(pod, known.template, known.uid)
 
 
 def port_tag(port: HostPort) -> tuple[str, int]:

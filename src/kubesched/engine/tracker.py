@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -15,7 +16,7 @@ MOST_ROWS_ONE_BY_ONE: Final = 32
 """Beyond this, it is faster to look at all rows anew."""
 
 
-class Changes(NamedTuple):
+class Changes(msgspec.Struct, frozen=True, eq=False):
     """Rows whose node changed, and rows whose node did not but whose pods did; `everything` if it cannot be told."""
 
     nodes: list[int]

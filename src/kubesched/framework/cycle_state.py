@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Set
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+import msgspec
+
 if TYPE_CHECKING:
     from kubesched.columns import PodInfo
     from kubesched.framework.stopwatch import Stopwatch
@@ -14,27 +16,24 @@ T = TypeVar("T")
 NOBODY: Final[frozenset[str]] = frozenset()
 
 
-class CycleState:
+class CycleState(msgspec.Struct, eq=False):
     """A dictionary from the PreFilter to the PostBind of one pod's attempt, with one key (or more) per plugin.
 
     What is stored must be treated as immutable: the state of an attempt whose evaluation is kept is the *parent* of
     the states of later attempts with the same template (a value written here hides the parent's).
     """
 
-    __slots__ = ("_parent", "_values", "pod", "pods_to_activate", "skipped_filters", "skipped_scores", "stopwatch")
-
-    def __init__(self, pod: PodInfo, parent: CycleState | None = None) -> None:
-        self.pod = pod
-        """The pod of this attempt."""
-        self._values: dict[Hashable, Any] = {}
-        self._parent = parent
-        self.skipped_filters: Set[str] = NOBODY
-        """Plugins whose PreFilter said Skip: their Filter is not called."""
-        self.skipped_scores: set[str] = set()
-        self.pods_to_activate: dict[str, PodInfo] = {}
-        """Pods, by uid, that a plugin wants tried at once when this attempt ends well."""
-        self.stopwatch: Stopwatch | None = None
-        """Times the calls of this attempt, if it is one of those that are looked at."""
+    pod: PodInfo
+    """The pod of this attempt."""
+    _parent: CycleState | None = None
+    skipped_filters: Set[str] = NOBODY
+    """Plugins whose PreFilter said Skip: their Filter is not called."""
+    skipped_scores: set[str] = set()
+    pods_to_activate: dict[str, PodInfo] = {}
+    """Pods, by uid, that a plugin wants tried at once when this attempt ends well."""
+    stopwatch: Stopwatch | None = None
+    """Times the calls of this attempt, if it is one of those that are looked at."""
+    _values: dict[Hashable, Any] = {}
 
     @property
     def lasting(self) -> CycleState:

@@ -25,14 +25,21 @@ class ObjectStore(Generic[T]):
         self._objects: dict[str, T] = {}
         self._by_namespace: dict[str, dict[str, T]] | None = None  # made when somebody asks for it
         self._listeners: list[Listener[T]] = []
+        self._changes: Journal[str] | None = None  # likewise
         self.version = 0
-        self.changes: Journal[str] = Journal()
 
     def __len__(self) -> int:
         return len(self._objects)
 
     def __iter__(self) -> Iterator[T]:
         return iter(self._objects.values())
+
+    @property
+    def changes(self) -> Journal[str]:
+        """Written from the first time that somebody asks for it."""
+        if self._changes is None:
+            self._changes = Journal()
+        return self._changes
 
     def get(self, name: str, namespace: str = "") -> T | None:
         return self._objects.get(f"{namespace}/{name}" if namespace else name)
@@ -52,7 +59,7 @@ class ObjectStore(Generic[T]):
 
     def set(self, obj: T) -> T | None:
         """Add or replace; returns what was there before."""
-        key = _key(obj)
+        key: str = obj.metadata.key  # type: ignore[attr-defined]  # every Kubernetes object has it
         old = self._objects.get(key)
         self._objects[key] = obj
         if self._by_namespace is not None:
@@ -62,7 +69,7 @@ class ObjectStore(Generic[T]):
 
     def remove(self, obj: T) -> T | None:
         """Returns what was there; None if there was nothing."""
-        key = _key(obj)
+        key: str = obj.metadata.key  # type: ignore[attr-defined]  # every Kubernetes object has it
         old = self._objects.pop(key, None)
         if old is not None:
             if self._by_namespace is not None:
@@ -72,14 +79,10 @@ class ObjectStore(Generic[T]):
 
     def _changed(self, key: str, old: T | None, new: T | None) -> None:
         self.version += 1
-        self.changes.append(key)
+        if self._changes is not None:
+            self._changes.append(key)
         for listener in self._listeners:
             listener(old, new)
-
-
-def _key(obj: object) -> str:
-    key: str = obj.metadata.key  # type: ignore[attr-defined]  # every Kubernetes object has it
-    return key
 
 
 def _namespace(obj: object) -> str:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Set
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from kubesched.columns import PodInfo
 
 NOBODY: Final[frozenset[str]] = frozenset()
 
 
-@dataclass(slots=True, eq=False)
-class QueuedPod:
+class QueuedPod(msgspec.Struct, eq=False):
     """Times are seconds of the clock's `monotonic()`."""
 
     info: PodInfo

@@ -18,4 +18,4 @@ class PrioritySort(QueueSortPlugin):
         pass
 
     def sort_key(self, pod: QueuedPod) -> tuple[int, float]:
-        return (-pod.info.priority, pod.timestamp)
+        return (-pod.info.template.priority, pod.timestamp)

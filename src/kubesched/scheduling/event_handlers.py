@@ -125,7 +125,8 @@ class EventHandlers:
             self._add_assigned(pod)
         elif self._is_ours(pod):
             info = self._info(pod)
-            self._cache.pod_groups.add(info)
+            if pod.spec.scheduling_group is not None:
+                self._cache.pod_groups.add(info)
             self._queue.add(info)
             if self._wakes_on_new_pods:
                 self._queue.move_all(UNSCHEDULED_POD_ADD, None, pod)

@@ -13,7 +13,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import Final
+
+import msgspec
 
 from kubesched.engine import Evaluator, Fit
 from kubesched.errors import IllegalTransitionError, KubeschedError
@@ -34,7 +36,7 @@ NO_NODES = "no nodes available to schedule pods"
 NO_POINTS: Final[Mapping[str, int]] = MappingProxyType({})
 
 
-class Decision(NamedTuple):
+class Decision(msgspec.Struct, frozen=True, eq=False):
     """The node that a pod gets; once it is committed, the pod counts there, and what is left is to bind it."""
 
     node_name: str

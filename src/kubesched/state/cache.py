@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import msgspec
 from msgspec.structs import replace
 
 from kubesched.clock import Clock
@@ -32,8 +33,7 @@ def on_node(pod: Pod, node_name: str) -> Pod:
     return replace(pod, spec=replace(pod.spec, node_name=node_name))
 
 
-@dataclass(slots=True)
-class PodState:
+class PodState(msgspec.Struct, eq=False):
     info: PodInfo
     node_name: str
     assumed: bool
@@ -97,7 +97,8 @@ class Cache:
             raise IllegalTransitionError("assume", f"pod {info.key}", f"it is already {how} {known.node_name}")
         self.cluster.place(info, node_name)
         self._pods[uid] = self._assumed[uid] = PodState(info, node_name, assumed=True)
-        self.pod_groups.assume(info)
+        if info.pod.spec.scheduling_group is not None:
+            self.pod_groups.assume(info)
 
     def finish_binding(self, pod: Pod) -> None:
         """The binding was accepted: the time in which the pod must be seen bound starts."""
@@ -117,9 +118,10 @@ class Cache:
 
     def add(self, info: PodInfo) -> None:
         """A pod was seen bound: a confirmation if it was assumed, on whatever node."""
-        uid, node_name = info.uid, info.pod.spec.node_name
-        state = self._pods.get(uid)
-        self.pod_groups.assign(info)
+        uid, spec = info.uid, info.pod.spec
+        state, node_name = self._pods.get(uid), spec.node_name
+        if spec.scheduling_group is not None:
+            self.pod_groups.assign(info)
         if state is None:
             self.cluster.place(info, node_name)
             self._pods[uid] = PodState(info, node_name, assumed=False)

@@ -12,7 +12,7 @@ _Key = tuple[str, str]
 class PodGroups:
     """Implements `kubesched.framework.PodGroupStates`. Written by the cache and by the event handlers of pending pods.
 
-    Pods without a group are let through: they cost a look at one field.
+    Pods without a group need not be told of: most callers look first, which costs less than the telling.
     """
 
     def __init__(self) -> None:

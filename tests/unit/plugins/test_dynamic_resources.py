@@ -358,7 +358,8 @@ def test_pods_of_a_kind_do_not_take_the_same_device() -> None:
     fits = []
     for name in ("one", "two", "three"):
         handle.load(make_resource_claim(name))
-        info = PodInfo(make_user(name), handle.cluster.templates.info(make_user(name)).template)
+        pod = make_user(name)
+        info = PodInfo(pod, handle.cluster.templates.info(pod).template, pod.metadata.uid)
         state, nodes = CycleState(info), handle.cluster.view()
         assert plugin.pre_filter(state, info, nodes).is_success
         verdict = plugin.filter_nodes(state, info.template, nodes)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter, OrderedDict, deque
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from kubesched.framework import ClusterEvent, QueuedPod
 
@@ -17,12 +17,8 @@ POD_POPPED: Final = "PodPopped"
 """The label under which the metrics count the pods themselves."""
 
 
-class Happening(NamedTuple):
-    """An event with its objects; old is None for an addition, new for a deletion."""
-
-    event: ClusterEvent
-    old: Any
-    new: Any
+Happening = tuple[ClusterEvent, Any, Any]
+"""An event with its objects, the old one (None for an addition) and the new one (None for a deletion)."""
 
 
 class InFlight:
@@ -49,7 +45,7 @@ class InFlight:
     def record(self, event: ClusterEvent, old: Any, new: Any) -> None:
         """Remember an event, if there is any pod to which it may matter."""
         if self._pods:
-            self._log.append(Happening(event, old, new))
+            self._log.append((event, old, new))
 
     def happenings(self, uid: str) -> Sequence[Happening] | None:
         """What happened since the pod's attempt started, oldest first; None if it is not in flight."""
@@ -69,7 +65,7 @@ class InFlight:
 
     def counts(self) -> Counter[str]:
         """How many pods (`PodPopped`) and how many events, by label, are held."""
-        counts = Counter(happening.event.label for happening in self._log)
+        counts = Counter(event.label for event, _, _ in self._log)
         if self._pods:
             counts[POD_POPPED] = len(self._pods)
         return counts
