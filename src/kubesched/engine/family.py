@@ -42,6 +42,7 @@ class Family:
         self._bases = standing.bases
         self._doubted: dict[str, Hashable] = {}  # plugins whose basis has changed since `refresh`, with the old ones
         self._tracker = ChangeTracker(cluster.nodes)
+        self._is_settled = False  # no answer changes before a node does, or a basis
         self.lasting = CycleState(pod)
         """What plugins write in PreFilter and PreScore, where that outlives the cycle."""
         ties = standing.ties
@@ -71,15 +72,20 @@ class Family:
             self.pre_filters.doubt(stale)
             self.scores.doubt(stale)
             self._doubted = stale | self._doubted  # the oldest basis is the one that the columns have
+            self._is_settled = False
 
     def drop(self) -> None:
         """Forget every answer: all plugins are asked about all rows again."""
         self.filters.drop()
         self.scores.drop()
+        self._is_settled = False
 
     def refresh(self, state: CycleState, pod: PodInfo) -> None:
         """Ask again where something has changed; only after a PreFilter that did not reject the pod."""
-        changes = self._tracker.changes(with_pods=self.filters.look_at_pods or self.scores.look_at_pods)
+        filters = self.filters
+        if self._is_settled and self._tracker.same_nodes() and filters.are_complete(state):
+            return
+        changes = self._tracker.changes(with_pods=filters.look_at_pods or self.scores.look_at_pods)
         rows: list[int] = []
         if changes.everything:
             self.drop()
@@ -91,22 +97,23 @@ class Family:
                 self._ask(state, pod, changes.nodes, _KEPT)
                 rows += changes.nodes
         if self._doubted:
-            rows += self.filters.catch_up(state, pod, self._doubted)
+            rows += filters.catch_up(state, pod, self._doubted)
             rows += self.scores.catch_up(state, pod, self._doubted)
             self._doubted = {}
-        changed = self.filters.complete(state, pod)
+        changed = filters.complete(state, pod)
         if changed is None or len(changed) > MOST_ROWS_ONE_BY_ONE:
             self.fits = self._cluster.nodes.exists.copy()
-            self.filters.narrow(self.fits)
+            filters.narrow(self.fits)
             self.version += 1
         else:
             rows += changed
             for row in rows:
-                self.fits[row] = self._cluster.nodes.exists[row] and not self.filters.reject(row)
+                self.fits[row] = self._cluster.nodes.exists[row] and not filters.reject(row)
         if rows:
             self.scores.rows_changed(rows, self.fits)
             for row in rows:
                 self.changes.append(row)
+        self._is_settled = not (filters.look_at_pods or self.scores.look_at_pods)
 
     def _ask(self, state: CycleState, pod: PodInfo, rows: list[int], reaches: tuple[Reach, ...]) -> None:
         nodes = self._cluster.view(as_rows(rows))

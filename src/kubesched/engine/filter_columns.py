@@ -66,6 +66,10 @@ class FilterColumns:
                 asked += rows.tolist()
         return asked
 
+    def are_complete(self, state: CycleState) -> bool:
+        """Whether `complete` has nothing to do."""
+        return state.skipped_filters is self._completed and not self._stale and not self._has_changed
+
     def complete(self, state: CycleState, pod: PodInfo) -> list[int] | None:
         """Get the answers that are not there yet, or stale: the rows that are judged otherwise now, None if any may be.
 

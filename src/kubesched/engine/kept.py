@@ -122,16 +122,13 @@ class Kept:
         family = self.family
         family.refresh(state, pod)
         self._totals.follow_family()
-        changes = self._tracker.changes()
         rows = self._family_changes.news()
-        number = len(changes.nodes) + len(changes.pods)
-        if changes.everything or number > max(_MOST_ROWS_FILED, len(self._cluster.nodes) // _WORTH_KEEPING):
-            self._drop_sums()
-        elif number:
-            if number > _MOST_ROWS_FILED:
-                self._totals.forget()
-            self._refresh_rows(state, pod, changes.nodes + changes.pods)
-        is_new = self._filters.complete(state, pod) is None
+        few = self._tracker.few_pods(_MOST_ROWS_ONE_BY_ONE)
+        if few is None:
+            self._refresh_many(state, pod)
+        elif few:
+            self._refresh_rows(state, pod, few)
+        is_new = not self._filters.are_complete(state) and self._filters.complete(state, pod) is None
         if is_new or rows is None or self._family_version != family.version:
             self._family_version = family.version
             self.fits = family.fits.copy()
@@ -139,8 +136,18 @@ class Kept:
             self.feasible = int(np.count_nonzero(self.fits))
             self._rows = None
             self._totals.forget()
-        else:
+        elif rows:
             self._settle(rows)
+
+    def _refresh_many(self, state: CycleState, pod: PodInfo) -> None:
+        changes = self._tracker.changes()
+        number = len(changes.nodes) + len(changes.pods)
+        if changes.everything or number > max(_MOST_ROWS_FILED, len(self._cluster.nodes) // _WORTH_KEEPING):
+            self._drop_sums()
+        elif number:
+            if number > _MOST_ROWS_FILED:
+                self._totals.forget()
+            self._refresh_rows(state, pod, changes.nodes + changes.pods)
 
     def _refresh_rows(self, state: CycleState, pod: PodInfo, rows: list[int]) -> None:
         """The sums of these rows have changed: recall what was said of such sums, or ask."""

@@ -39,6 +39,22 @@ class ChangeTracker:
         self._node_position = -1
         self._pod_position = -1
 
+    def same_nodes(self) -> bool:
+        """Whether no node has changed since the last call of `changes`."""
+        table = self._table
+        return self._node_position == table.node_changes.position and self._capacity == table.capacity
+
+    def few_pods(self, most: int) -> list[int] | None:
+        """The rows whose pods have changed, with repeats, if they are few and no node has; else `changes` must tell."""
+        if not self.same_nodes():
+            return None
+        journal = self._table.pod_changes
+        rows = journal.since(self._pod_position)
+        if rows is None or len(rows) > most:
+            return None
+        self._pod_position = journal.position
+        return rows
+
     def changes(self, *, with_pods: bool = True) -> Changes:
         """Without pods, rows whose pods alone have changed are not told, now or later."""
         table = self._table
