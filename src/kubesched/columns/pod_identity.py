@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import Final
 
 import msgspec
 
-from kubesched.objects import Pod, Quantity, Volume
+from kubesched.objects import Pod, Volume
 
 
 def identity(pod: Pod, wanted_node: str) -> bytes:
@@ -95,5 +96,5 @@ def _resize_state(pod: Pod) -> object:
     return (statuses, status.resources, status.allocated_resources, status.resize, pending)
 
 
-_ENCODER: Final = msgspec.msgpack.Encoder(enc_hook=Quantity.__str__, order="deterministic")
-"""Quantities are all that msgspec does not know; anything else fails in the hook."""
+_ENCODER: Final = msgspec.msgpack.Encoder(enc_hook=attrgetter("text"), order="deterministic")
+"""Quantities are all that msgspec does not know; anything else has no text, and fails."""

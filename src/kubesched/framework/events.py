@@ -7,6 +7,8 @@ from collections.abc import Callable, Collection, Hashable
 from dataclasses import dataclass
 from typing import Any, Final
 
+import msgspec
+
 from kubesched.columns import PodInfo, PodTemplate
 
 
@@ -68,8 +70,7 @@ class Resource(enum.StrEnum):
     WILDCARD = "*"
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterEvent:
+class ClusterEvent(msgspec.Struct, frozen=True):
     resource: Resource
     action: Action
     custom_label: str = ""

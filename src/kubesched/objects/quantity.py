@@ -38,7 +38,7 @@ class Quantity:
     differently. `_scale` is the decimal exponent of the int64 form; None stands for the big decimal.
     """
 
-    __slots__ = ("_format", "_nanos", "_scale", "_text")
+    __slots__ = ("_format", "_nanos", "_scale", "text")
 
     ZERO: ClassVar[Quantity]
 
@@ -46,7 +46,8 @@ class Quantity:
         self._nanos = nanos
         self._scale = scale
         self._format = number_format
-        self._text = text
+        self.text = text or _canonical(nanos, number_format)
+        """The canonical form, or what was parsed where Kubernetes keeps that."""
 
     @staticmethod
     def parse(source: str | int | float) -> Quantity:
@@ -142,10 +143,7 @@ class Quantity:
         return self._nanos >= other._nanos
 
     def __str__(self) -> str:
-        """The canonical form, or the text that was parsed where Kubernetes keeps that."""
-        if not self._text:
-            self._text = _canonical(self._nanos, self._format)
-        return self._text
+        return self.text
 
     def __repr__(self) -> str:
         return f"Quantity({str(self)!r})"
@@ -170,7 +168,10 @@ def _parse(text: str) -> Quantity:
         if not (shape[2] or fraction):
             raise ValueError(_NUMERIC_WRONG)
         quantity = _big(whole, fraction, suffix)
-    return Quantity(-quantity._nanos, quantity._scale, quantity._format, quantity._text) if sign == "-" else quantity
+    if sign != "-":
+        return quantity
+    kept = text if quantity.text == text else ""
+    return Quantity(-quantity._nanos, quantity._scale, quantity._format, kept)
 
 
 def _decimal(whole: str, fraction: str, suffix: str, text: str) -> Quantity | None:

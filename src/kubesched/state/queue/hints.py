@@ -57,10 +57,7 @@ class Interest:
     """Of all profiles together."""
 
     is_wildcard: bool
-
-    @property
-    def is_anyones(self) -> bool:
-        return bool(self.plugins) or self.is_wildcard
+    is_anyones: bool
 
 
 class HintTable:
@@ -86,7 +83,8 @@ class HintTable:
         }
         rejectors = dict.fromkeys((profile, one.plugin) for profile, found in matching.items() for one in found)
         plugins = frozenset(plugin for _, plugin in rejectors)
-        return Interest(event.label, matching, tuple(rejectors), plugins, event.is_wildcard)
+        is_anyones = event.is_wildcard or bool(plugins)
+        return Interest(event.label, matching, tuple(rejectors), plugins, event.is_wildcard, is_anyones)
 
 
 def _completed(hints: Sequence[EventHint]) -> Sequence[EventHint]:

@@ -1,6 +1,9 @@
-"""The heap of queued pods."""
+"""Queued pods in order."""
 
 from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kubesched.columns import Cluster
 from kubesched.framework import QueuedPod
@@ -82,5 +85,38 @@ def test_memory_stays_proportional_to_the_pods_held() -> None:
         heap.push(queued(f"p{number}", number))
     for number in range(10 * SLACK - 1):
         heap.remove(f"default/p{number}")
-    assert len(heap._heap) <= 2 + SLACK
+    assert len(heap._line) + len(heap._heap) <= 2 + SLACK
     assert names(heap) == [f"p{10 * SLACK - 1}"]
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(("push", "remove", "pop", "peek", "reorder")), st.integers(0, 7), st.integers(0, 9))
+    )
+)
+def test_the_first_pod_is_always_the_first_by_key_and_sequence(steps: list[tuple[str, int, int]]) -> None:
+    """Whether it stood in the line or in the heap, and however often it was moved."""
+    heap, plain = by_time(), dict[str, QueuedPod]()
+    pods = [queued(f"p{number}", 0, number) for number in range(8)]
+
+    def first() -> str | None:
+        return min(plain, key=lambda uid: (plain[uid].timestamp, plain[uid].sequence), default=None)
+
+    for step, number, moment in steps:
+        pod = pods[number]
+        if step == "push" and pod.uid not in plain:
+            pod.timestamp = moment
+            heap.push(pod)
+            plain[pod.uid] = pod
+        elif step == "reorder" and pod.uid in plain:
+            pod.timestamp = moment
+            heap.reorder(pod)
+        elif step == "remove":
+            assert heap.remove(pod.uid) is plain.pop(pod.uid, None)
+        elif step in ("pop", "peek"):
+            expected = first()
+            found = heap.pop() if step == "pop" else heap.peek()
+            assert (found.uid if found is not None else None) == expected
+            if step == "pop" and expected is not None:
+                del plain[expected]
+        assert sorted(each.uid for each in heap) == sorted(plain)
