@@ -75,7 +75,8 @@ class Cluster:
         assert row is not None, f"pod {info.key} is not placed"
         old = self.pods.infos[row]
         assert old is not None
-        if old.template is info.template and old.pod.is_terminating == info.pod.is_terminating:
+        ends, ended = info.pod.metadata.deletion_timestamp, old.pod.metadata.deletion_timestamp
+        if old.template is info.template and (ends is None) is (ended is None):
             self.pods.swap(row, info)
         else:
             node_name = self.nodes.names[int(self.pods.node_row[row])]

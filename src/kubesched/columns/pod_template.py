@@ -165,7 +165,7 @@ class PodInfo(msgspec.Struct, eq=False):
 
     @property
     def key(self) -> str:
-        return self.pod.key
+        return self.pod.metadata.key
 
     @property
     def priority(self) -> int:

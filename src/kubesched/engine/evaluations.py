@@ -47,13 +47,13 @@ class Evaluations:
         return standing
 
     def kept_for(self, pod: PodInfo, standing: Standing) -> Kept:
-        kept = standing.kept
+        kept = standing.kept()
         if kept is None or kept not in self._kept:
             kept = self._by_key.get(standing.key)
             if kept is None:
                 self.misses += 1
                 return self._keep(pod, standing)
-            standing.kept = kept
+            standing.keep(kept)
         self.hits += 1
         self._kept.move_to_end(kept)
         return kept
@@ -75,7 +75,8 @@ class Evaluations:
         if family is None:
             family = self._families[standing.family] = Family(pod, standing, self._lineup, self._cluster, self.asked)
         kept = Kept(pod, standing, family, self._lineup, self._cluster, self.asked)
-        standing.kept = self._by_key[standing.key] = kept
+        standing.keep(kept)
+        self._by_key[standing.key] = kept
         self._kept[kept] = standing.key
         each = _BYTES_PER_ENTRY + _BYTES_PER_ROW * self._cluster.nodes.capacity
         while len(self._kept) > max(_FEWEST_KEPT, self._memory // each):

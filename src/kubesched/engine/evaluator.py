@@ -65,7 +65,8 @@ class Evaluator:
             state = kept.start(pod, standing.bases, stopwatch)
             if stopwatch is not None:
                 return self._filter_timed(stopwatch, kept, state, pod)
-            fit = Fit(pod, state, self._cluster, kept.pre_filter(state, pod), kept)
+            pre_filtered = kept.pre_filter(state, pod)
+            fit = Fit(pod, state, self._cluster, pre_filtered, kept, self._cluster.nodes.node_count)
             if fit.pre_filtered.status.is_success:
                 self._filter(fit)
             return fit
@@ -88,7 +89,7 @@ class Evaluator:
     def _filter_timed(self, stopwatch: Stopwatch, kept: Kept, state: CycleState, pod: PodInfo) -> Fit:
         """The same as in `filter`, looked at."""
         pre_filtered = stopwatch.point("PreFilter", kept.pre_filter, state, pod)
-        fit = Fit(pod, state, self._cluster, pre_filtered, kept)
+        fit = Fit(pod, state, self._cluster, pre_filtered, kept, self._cluster.nodes.node_count)
         skipped = state.skipped_filters
         stopwatch.evaluated("PreFilter", (p.name for p in self._lineup.pre_filters if p.name not in skipped))
         if pre_filtered.status.is_success:
@@ -115,7 +116,7 @@ class Evaluator:
         try:
             if fit.is_narrow:
                 fit.kept.refresh(fit.state, fit.pod)
-            ranked = fit.kept.ranked(fit.state, fit.pod, None if fit.is_whole else fit.rows())
+            ranked = fit.kept.ranked(fit.state, fit.pod, fit.narrowed_to)
         except BaseException:
             self._evaluations.drop(fit.kept)
             raise

@@ -52,7 +52,6 @@ class FamilyScores:
         self.version = 0
         """Another one whenever any row's points or raw scores may have changed beyond what `rows_changed` names."""
 
-    @property
     def are_settled(self) -> bool:
         """Nobody needs to be asked anything, as long as no row changes."""
         return self._all_last and self._is_complete

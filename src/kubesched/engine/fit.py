@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from itertools import chain
 
+import msgspec
 import numpy as np
 
 from kubesched.columns import Booleans, Cluster, PodInfo
@@ -19,44 +20,37 @@ from kubesched.framework import CycleState, Diagnosis, FilterPlugin, Status, Ver
 from kubesched.objects import Node
 
 
-class Fit:
+class Fit(msgspec.Struct, eq=False):
     """The result of filtering: the kept answers, narrowed by what holds in this cycle only."""
 
-    def __init__(
-        self, pod: PodInfo, state: CycleState, cluster: Cluster, pre_filtered: PreFiltered, kept: Kept
-    ) -> None:
-        self.pod = pod
-        self.state = state
-        self.pre_filtered = pre_filtered
-        self.kept = kept
-        self._cluster = cluster
-        self.is_narrow = False
-        """The pod is limited to so few nodes that nothing is kept: all filters are asked about these."""
-        self._rows: RowArray | None = None  # in ascending order; None: just those of `kept.fits`
-        self._considered: RowArray | None = None  # None: every node
-        self._overrides: dict[int, Status] = {}
-        self._foremost: list[PluginVerdict] = []  # their reasons go before those of the filters
-        self._verdicts: list[PluginVerdict] = []
-        self._rejectors: set[str] = set()
-        self._node_count = cluster.nodes.node_count
-
-    @property
-    def is_whole(self) -> bool:
-        """Nothing but kept filters had a say: the feasible rows are those of `kept.fits`."""
-        return self._rows is None
+    pod: PodInfo
+    state: CycleState
+    _cluster: Cluster
+    pre_filtered: PreFiltered
+    kept: Kept
+    _node_count: int
+    is_narrow: bool = False
+    """The pod is limited to so few nodes that nothing is kept: all filters are asked about these."""
+    narrowed_to: RowArray | None = None
+    """The feasible rows, in ascending order. None: just those of `kept.fits`, nothing but kept filters had a say."""
+    _considered: RowArray | None = None  # None: every node
+    _overrides: dict[int, Status] = {}
+    _foremost: list[PluginVerdict] = []  # their reasons go before those of the filters
+    _verdicts: list[PluginVerdict] = []
+    _rejectors: set[str] = set()
 
     @property
     def count(self) -> int:
         """How many nodes take the pod."""
         if not self.pre_filtered.status.is_success:
             return 0
-        return self.kept.feasible if self._rows is None else len(self._rows)
+        return self.kept.feasible if self.narrowed_to is None else len(self.narrowed_to)
 
     def rows(self) -> RowArray:
         """The rows of the nodes that take the pod."""
         if not self.pre_filtered.status.is_success:
             return np.empty(0, dtype=np.intp)
-        return self.kept.rows() if self._rows is None else self._rows
+        return self.kept.rows() if self.narrowed_to is None else self.narrowed_to
 
     def names(self) -> list[str]:
         names = self._cluster.nodes.names
@@ -71,7 +65,7 @@ class Fit:
         """Which of these rows take the pod."""
         if not self.pre_filtered.status.is_success:
             return np.zeros(len(rows), dtype=np.bool_)
-        fitting: Booleans = (self.kept.fits if self._rows is None else self._mask(self._rows))[rows]
+        fitting: Booleans = (self.kept.fits if self.narrowed_to is None else self._mask(self.narrowed_to))[rows]
         return fitting
 
     def node(self, name: str) -> Node | None:
@@ -101,12 +95,12 @@ class Fit:
         rows = self._existing(node_names)
         fits = self.kept.fits
         self._considered = as_rows(rows)
-        self._rows = as_rows([row for row in rows if fits[row]])
+        self.narrowed_to = as_rows([row for row in rows if fits[row]])
 
     def ask_only_about(self, node_names: Iterable[str]) -> None:
         """As `consider_only`, for so few nodes that kept answers are of no use: no filter has had its say yet."""
         self.is_narrow = True
-        self._rows = self._considered = as_rows(self._existing(node_names))
+        self.narrowed_to = self._considered = as_rows(self._existing(node_names))
 
     def confine_to(self, rows: RowArray) -> None:
         """As if the cluster had no other nodes than those in these rows."""
@@ -154,7 +148,7 @@ class Fit:
 
     def _narrow(self, keep: Booleans) -> None:
         rows = self.rows()
-        self._rows = rows[keep[rows]]
+        self.narrowed_to = rows[keep[rows]]
 
     def _existing(self, node_names: Iterable[str]) -> list[int]:
         row_of, exists = self._cluster.nodes.row_of, self._cluster.nodes.exists

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
+import msgspec
 import numpy as np
 
 from kubesched.columns import Cluster, Integers
@@ -12,13 +13,12 @@ from kubesched.engine.totals import Ranked
 from kubesched.engine.tracker import RowArray
 
 
-class Ranking:
+class Ranking(msgspec.Struct, eq=False):
     """The feasible nodes by total score: the kept totals of all rows, or those of some rows in this cycle."""
 
-    def __init__(self, cluster: Cluster, random: Random, ranked: Ranked) -> None:
-        self._cluster = cluster
-        self._random = random
-        self._ranked = ranked
+    _cluster: Cluster
+    _random: Random
+    _ranked: Ranked
 
     def best(self) -> str:
         """The name of one of the best nodes, each with the same probability."""

@@ -64,7 +64,7 @@ class RowTotals:
         """A row with this total, each with the same probability."""
         rows, fallen = self._listed.get(total) or self._list(total)
         while True:
-            position = random.randrange(len(rows))
+            position = int(random.random() * len(rows))
             row = rows[position]
             if row not in fallen:
                 return row
@@ -117,4 +117,4 @@ def _counted(totals: Integers) -> dict[int, int]:
 def best_of(totals: Integers, random: Random) -> int:
     """A position with the highest total, each with the same probability."""
     best = (totals == np.maximum.reduce(totals)).nonzero()[0]
-    return int(best[random.randrange(len(best))])
+    return int(best[int(random.random() * len(best))])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import ref
 
@@ -27,6 +27,10 @@ _SUMS, _CYCLE = Reach.SUMS, Reach.CYCLE  # to look up a member of an enumeration
 _OF_EVERY_CYCLE = Tie(None, _CYCLE, _CYCLE)
 
 
+def _nothing() -> None:
+    return None
+
+
 class Standing:
     """One template's ties to all plugins, and the bases that they hold for.
 
@@ -34,7 +38,7 @@ class Standing:
     see sums only still share the rest (`Family`). A basis that changes may change ties: these are asked for again.
     """
 
-    __slots__ = ("_kept", "_lineup", "_number", "_open", "_open_bases", "bases", "family", "sums", "ties")
+    __slots__ = ("_lineup", "_number", "_open", "_open_bases", "bases", "family", "kept", "sums", "ties")
 
     def __init__(self, template: PodTemplate, lineup: Lineup, number: int) -> None:
         """`number` is this template's own."""
@@ -46,17 +50,12 @@ class Standing:
         self._open = [plugin for plugin, basis in zip(lineup.with_basis, self.bases, strict=True) if basis is not FIXED]
         self._open_bases = [basis for basis in self.bases if basis is not FIXED]
         self.ties = self._ties_to(lineup.plugins.values(), template)
-        self._kept: ref[Kept] | None = None
+        self.kept: Callable[[], Kept | None] = _nothing
+        """Gives what is kept for the template, as long as it is."""
         self._divide()
 
-    @property
-    def kept(self) -> Kept | None:
-        """What is kept for the template, as long as it is."""
-        return self._kept() if self._kept is not None else None
-
-    @kept.setter
-    def kept(self, kept: Kept) -> None:
-        self._kept = ref(kept)
+    def keep(self, kept: Kept) -> None:
+        self.kept = ref(kept)
 
     @property
     def key(self) -> Hashable:
@@ -74,7 +73,7 @@ class Standing:
         self.bases = [basis if basis is FIXED else next(news) for basis in self.bases]
         if any(self.ties[name] != tie for name, tie in ties.items()):
             self.ties |= ties
-            self._kept = None
+            self.kept = _nothing
             self._divide()
 
     def _ties_to(self, plugins: Iterable[Plugin], template: PodTemplate) -> dict[str, Tie]:

@@ -107,7 +107,7 @@ class Totals:
 
     def kept(self, state: CycleState, pod: PodInfo) -> RowTotals | GradedTotals | None:
         """The totals of all rows, if no plugin needs to be asked anything but to normalise."""
-        return self._graded(state, pod) if self._family.are_settled else None
+        return self._graded(state, pod) if self._family.are_settled() else None
 
     def ranked(
         self, state: CycleState, lasting: CycleState, pod: PodInfo, fits: Booleans, rows: RowArray, *, is_whole: bool

@@ -158,7 +158,8 @@ class Pod(KubeStruct):
     @property
     def key(self) -> str:
         """`namespace/name`."""
-        return self.metadata.key
+        metadata = self.metadata
+        return f"{metadata.namespace}/{metadata.name}" if metadata.namespace else metadata.name
 
     @property
     def priority(self) -> int:

@@ -86,7 +86,7 @@ class BindingCycle:
             if not status.is_success:
                 return rejected_on(node_name, status)
         # From here on a failure is no longer "does not fit", so events of the meantime need not be remembered.
-        self._queue.done(queued.uid)
+        self._queue.done(queued.info.uid)
         if active:
             status = await self._pre_bind(active, queued, assumed)
             if not status.is_success:
@@ -94,8 +94,10 @@ class BindingCycle:
         by_extender = None if self._extenders.is_empty else await self._extenders.bind(pod, node_name)
         if by_extender is not None:
             status = by_extender
+        elif state.stopwatch is None:
+            status = await profile.bind(state, pod, node_name)
         else:
-            status = await timed_point_async(state.stopwatch, "Bind", profile.bind, state, pod, node_name)
+            status = await state.stopwatch.point_async("Bind", profile.bind, state, pod, node_name)
         return None if status.is_success else Rejected(status)
 
     async def _pre_bind(self, active: Sequence[PreBindPlugin], queued: QueuedPod, assumed: Decision) -> Status:

@@ -21,7 +21,7 @@ from kubesched.engine import Evaluator, Fit
 from kubesched.errors import IllegalTransitionError, KubeschedError
 from kubesched.framework import CycleState, Diagnosis, NominatingInfo, QueuedPod, Status
 from kubesched.framework.diagnosis import ListedStatuses
-from kubesched.framework.stopwatch import timed_point, timed_point_async
+from kubesched.framework.stopwatch import timed_point_async
 from kubesched.runtime.profile import Profile
 from kubesched.scheduling.confines import Confines
 from kubesched.scheduling.decision_trace import FILTERED, SCORED, trace_of
@@ -165,9 +165,11 @@ class SchedulingCycle:
         rejected = self.assume_and_reserve(queued, decision)
         if rejected is not None:
             return rejected
-        state, profile = decision.state, self._profile
-        permit = profile.permit
-        status = timed_point(state.stopwatch, "Permit", permit, state, queued.info.pod, decision.node_name)
+        state, profile, pod = decision.state, self._profile, queued.info.pod
+        if state.stopwatch is None:
+            status = profile.permit(state, pod, decision.node_name)
+        else:
+            status = state.stopwatch.point("Permit", profile.permit, state, pod, decision.node_name)
         if status.is_success or status.is_wait:
             if state.pods_to_activate:
                 profile.handle.activate(state.pods_to_activate.values())
@@ -186,7 +188,10 @@ class SchedulingCycle:
             return Rejected(Status.failed(error))
         profile.handle.nominator.remove(pod)
         state = decision.state
-        status = timed_point(state.stopwatch, "Reserve", profile.reserve, state, pod, decision.node_name)
+        if state.stopwatch is None:
+            status = profile.reserve(state, pod, decision.node_name)
+        else:
+            status = state.stopwatch.point("Reserve", profile.reserve, state, pod, decision.node_name)
         if status.is_success:
             return None
         self.undo(queued, decision)

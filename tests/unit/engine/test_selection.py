@@ -27,11 +27,24 @@ class Fixed(Random):
         self.drawn = drawn
         self.out_of = 0
 
-    def randrange(self, start: int, stop: int | None = None, step: int = 1) -> int:
-        if self.out_of:
+    def random(self) -> float:
+        return Share(self)
+
+
+class Share(float):
+    """A number between 0 and 1 that becomes the draw when a number of rows is multiplied with it."""
+
+    def __new__(cls, chance: Fixed) -> Share:
+        return super().__new__(cls)
+
+    def __init__(self, chance: Fixed) -> None:
+        self._chance = chance
+
+    def __mul__(self, rows: float) -> float:
+        if self._chance.out_of:
             raise DrawnAgainError
-        self.out_of = start
-        return self.drawn
+        self._chance.out_of = int(rows)
+        return self._chance.drawn
 
 
 def chosen_rows(kept: RowTotals) -> Counter[int]:
