@@ -93,15 +93,8 @@ class Cluster:
             self.namespaces_version += 1
 
     def _account(self, info: PodInfo, row: int, slot: int, sign: int) -> None:
-        nodes, template = self.nodes, info.template
-        for resource, amount in template.request_vector:
-            nodes.take(row, resource, sign * amount)
-        nodes.nonzero_cpu[row] += sign * template.nonzero_cpu
-        nodes.nonzero_memory[row] += sign * template.nonzero_memory
-        nodes.pod_count[row] += sign
-        nodes.sums.step(row, sign * template.size)
+        self.nodes.account(row, info.template, sign)
         self.counts.change(slot, row, sign, terminating=info.pod.metadata.deletion_timestamp is not None)
-        nodes.pod_changes.append(row)
 
     def _grow_counts(self) -> None:
         capacity = self.nodes.capacity

@@ -20,9 +20,10 @@ from kubesched.columns.interned_column import InternedColumn
 from kubesched.columns.interning import Interner
 from kubesched.columns.journal import Journal
 from kubesched.columns.label_column import LabelColumn
+from kubesched.columns.pod_template import PodTemplate
 from kubesched.columns.sparse_column import SparseColumn
 from kubesched.columns.sum_states import SumStates
-from kubesched.columns.types import Booleans, Integers, grown
+from kubesched.columns.types import Booleans, Integers, cells, grown
 from kubesched.objects import Node, Taint
 from kubesched.objects.resource_names import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, is_scalar_resource
 
@@ -67,6 +68,7 @@ class NodeTable:
         self._free_rows: list[int] = []
         for name in STANDARD:
             self.resource_id(name)
+        self._open_cells()
 
     def __len__(self) -> int:
         """How many rows are in use or were: views over all nodes have this length."""
@@ -164,12 +166,21 @@ class NodeTable:
         self.images.replace(row, old.status.images, ())
         self.node_changes.append(row)
 
-    def take(self, row: int, resource: int, amount: int) -> None:
-        """Pods ask for so much more (or less) of a resource on a row."""
-        if resource >= len(STANDARD):
-            self.resource_id(self.resources.values[resource])
-            self._extras.setdefault(row, set()).add(resource)
-        self.requested[resource][row] += amount
+    def account(self, row: int, template: PodTemplate, sign: int) -> None:
+        """A pod comes to a row (+1), or leaves it (-1)."""
+        for resource, amount in template.request_vector:
+            if resource < len(STANDARD):
+                self._requested_cells[resource][row] += sign * amount
+            else:
+                self.resource_id(self.resources.values[resource])
+                self._extras.setdefault(row, set()).add(resource)
+                self.requested[resource][row] += sign * amount
+        cpu, memory, pods = self._nonzero_and_count_cells
+        cpu[row] += sign * template.nonzero_cpu
+        memory[row] += sign * template.nonzero_memory
+        pods[row] += sign
+        self.sums.step(row, sign * template.size)
+        self.pod_changes.append(row)
 
     def release(self, row: int) -> None:
         """Nothing is left of the node: its row may be used again."""
@@ -233,6 +244,12 @@ class NodeTable:
                     columns[resource] = grown(column, capacity, 0)
         for label in (*self.labels.values(), *self._not_carried.values()):
             label.grow(capacity)
+        self._open_cells()
+
+    def _open_cells(self) -> None:
+        standard = self.requested[: len(STANDARD)]
+        self._requested_cells = [cells(column) for column in standard if not isinstance(column, SparseColumn)]
+        self._nonzero_and_count_cells = tuple(map(cells, (self.nonzero_cpu, self.nonzero_memory, self.pod_count)))
 
 
 def _same_facts(old: Node, new: Node) -> bool:

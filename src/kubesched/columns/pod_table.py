@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from kubesched.columns.pod_template import PodInfo, PodTemplate
-from kubesched.columns.types import ABSENT, Booleans, Counts, Floats, Ids, grown
+from kubesched.columns.types import ABSENT, Booleans, Counts, Floats, Ids, cells, grown
 
 _FIRST_CAPACITY = 64
 _NOT_STARTED = float("inf")
@@ -26,7 +26,8 @@ class PodTable:
         self.slot: Ids = np.zeros(self.capacity, dtype=np.int32)
         self.priority: Ids = np.zeros(self.capacity, dtype=np.int32)
         self.terminating: Booleans = np.zeros(self.capacity, dtype=np.bool_)
-        self.start_time: Floats = np.zeros(self.capacity, dtype=np.float64)
+        self.start_time: Floats = np.full(self.capacity, _NOT_STARTED, dtype=np.float64)
+        self._cells = (cells(self.node_row), cells(self.slot), cells(self.priority))
         self.templates: list[PodTemplate | None] = []  # by slot
         self.slot_of: dict[PodTemplate, int] = {}
         self._rows_in_slot: list[set[int]] = []
@@ -75,12 +76,12 @@ class PodTable:
             slot = self._take_slot(info.template)
         self._rows_in_slot[slot].add(row)
         self.infos[row] = info
-        self.node_row[row] = node_row
-        self.slot[row] = slot
-        self.priority[row] = info.template.priority
-        self.terminating[row] = pod.metadata.deletion_timestamp is not None
-        started = pod.status.start_time
-        self.start_time[row] = _NOT_STARTED if started is None else started.timestamp()
+        node_rows, slots, priorities = self._cells
+        node_rows[row], slots[row], priorities[row] = node_row, slot, info.template.priority
+        if pod.metadata.deletion_timestamp is not None:
+            self.terminating[row] = True
+        if (started := pod.status.start_time) is not None:
+            self.start_time[row] = started.timestamp()
         self._row_of[info.uid] = row
         on_node = self._on_node.get(node_row)
         if on_node is None:
@@ -103,7 +104,7 @@ class PodTable:
         assert info is not None
         node_row, slot = int(self.node_row[row]), int(self.slot[row])
         self.infos[row] = None
-        self.node_row[row] = ABSENT
+        self.node_row[row], self.terminating[row], self.start_time[row] = ABSENT, False, _NOT_STARTED
         self._free_rows.append(row)
         on_node = self._on_node[node_row]
         del on_node[row]
@@ -142,4 +143,5 @@ class PodTable:
         self.slot = grown(self.slot, capacity, 0)
         self.priority = grown(self.priority, capacity, 0)
         self.terminating = grown(self.terminating, capacity, False)
-        self.start_time = grown(self.start_time, capacity, 0.0)
+        self.start_time = grown(self.start_time, capacity, _NOT_STARTED)
+        self._cells = (cells(self.node_row), cells(self.slot), cells(self.priority))

@@ -21,6 +21,11 @@ ABSENT = -1
 """The id of "no value": a label that a node does not carry, a row without a domain."""
 
 
+def cells(array: Integers | Ids) -> memoryview:
+    """The entries of an array, to be read and written one by one: that takes a third of the time which NumPy takes."""
+    return array.data
+
+
 def grown(array: npt.NDArray[_Scalar], capacity: int, fill: Any) -> npt.NDArray[_Scalar]:
     """A copy with room for `capacity` entries, new ones set to `fill`."""
     larger = np.full(capacity, fill, dtype=array.dtype)

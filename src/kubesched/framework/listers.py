@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Generic, TypeVar, cast
 
 from kubesched.columns import Journal
+from kubesched.objects import ObjectMeta
 
 T = TypeVar("T")
 
@@ -59,7 +60,8 @@ class ObjectStore(Generic[T]):
 
     def set(self, obj: T) -> T | None:
         """Add or replace; returns what was there before."""
-        key: str = obj.metadata.key  # type: ignore[attr-defined]  # every Kubernetes object has it
+        metadata: ObjectMeta = obj.metadata  # type: ignore[attr-defined]  # every Kubernetes object has it
+        key = f"{metadata.namespace}/{metadata.name}" if metadata.namespace else metadata.name
         old = self._objects.get(key)
         self._objects[key] = obj
         if self._by_namespace is not None:

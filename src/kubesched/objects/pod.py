@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Final
 
 import msgspec
 
@@ -11,6 +12,9 @@ from kubesched.objects.base import KubeStruct
 from kubesched.objects.meta import ObjectMeta
 from kubesched.objects.quantity import Quantity
 from kubesched.objects.volume import Volume
+
+TERMINAL_PHASES: Final = ("Succeeded", "Failed")
+"""Of pods that ran to their end."""
 
 
 class ContainerResourceClaim(KubeStruct):
@@ -169,7 +173,7 @@ class Pod(KubeStruct):
     @property
     def is_terminal(self) -> bool:
         """Whether the pod ran to its end: it holds no resources any more."""
-        return self.status.phase in ("Succeeded", "Failed")
+        return self.status.phase in TERMINAL_PHASES
 
     @property
     def is_terminating(self) -> bool:

@@ -63,7 +63,10 @@ class BackgroundTasks:
         fresh, self._fresh = self._fresh, deque()
         asyncio.get_running_loop().call_soon(self._spread, fresh)
         while fresh:
-            await self._guarded(fresh.popleft())
+            try:
+                await fresh.popleft()
+            except Exception as error:
+                log.error("Background task crashed", error)
 
     def _spread(self, works: deque[Work]) -> None:
         """A turn later: whoever is left is behind one that waits."""

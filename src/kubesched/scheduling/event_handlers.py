@@ -30,6 +30,7 @@ from kubesched.objects import (
     StorageClass,
     VolumeAttachment,
 )
+from kubesched.objects.pod import TERMINAL_PHASES
 from kubesched.scheduling.device_taint_rules import TaintedSlices
 from kubesched.scheduling.node_events import node_events
 from kubesched.state.cache import Cache, on_node
@@ -118,7 +119,7 @@ class EventHandlers:
     # ---- pods -------------------------------------------------------------------------------------------------
 
     def _add_pod(self, pod: Pod) -> None:
-        if pod.is_terminal:
+        if pod.status.phase in TERMINAL_PHASES:
             return
         self._pods.set(pod)
         if pod.spec.node_name:
@@ -137,7 +138,7 @@ class EventHandlers:
             self._delete_pod(old)
             self._add_pod(new)
             return
-        if new.is_terminal:
+        if new.status.phase in TERMINAL_PHASES:
             # A watch that leaves out finished pods says "deleted"; a source without such a filter does not.
             self._delete_pod(old)
             return

@@ -84,7 +84,11 @@ class SchedulingCycle:
         try:
             if not self._cache.cluster.nodes.node_count:
                 return Rejected(Status.unresolvable(NO_NODES))
-            fit, points = await self._find_feasible(queued, within)
+            fit, points = self._filter(queued, within), NO_POINTS
+            if queued.info.pod.status.nominated_node_name or not self._extenders.is_empty:
+                fit, points = await self._hear_others(queued, within, fit)
+            else:
+                self._sampler.apply(fit, self._profile)
             feasible = fit.count
             trace.step(FILTERED)
             if not feasible:
@@ -101,9 +105,8 @@ class SchedulingCycle:
         trace.log_if_long()
         return Decision(node_name, fit.state, fit.evaluated, feasible)
 
-    async def _find_feasible(self, queued: QueuedPod, within: Confines | None) -> tuple[Fit, Mapping[str, int]]:
-        """The nodes that plugins and extenders leave, up to date, and the points that extenders give them."""
-        fit = self._filter(queued, within)
+    async def _hear_others(self, queued: QueuedPod, within: Confines | None, fit: Fit) -> tuple[Fit, Mapping[str, int]]:
+        """What is left where the pod is nominated, or by extenders, up to date; and the points that extenders give."""
         nominated = queued.info.pod.status.nominated_node_name
         if nominated and (node := fit.node(nominated)) is not None:
             # A nominated node that still fits is taken without looking at the others (evaluateNominatedNode).
