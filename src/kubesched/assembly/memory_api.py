@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from kubesched.errors import ApiStatusError
 from kubesched.framework import NominatingInfo, NominatingMode, ObjectStores
-from kubesched.objects import Pod, PodCondition, convert, to_builtins
+from kubesched.objects import ObjectMeta, Pod, PodCondition, convert, to_builtins
 
 T = TypeVar("T")
 
@@ -38,7 +38,10 @@ class MemoryApi:
             raise ApiStatusError(409, "Conflict", f"the pod {pod.key} was made anew")
         if current.spec.node_name:
             raise ApiStatusError(409, "Conflict", f"pod {pod.key} is already assigned to node {current.spec.node_name}")
-        self._update(current, replace(current, spec=replace(current.spec, node_name=node_name)))
+        bound = replace(
+            current, spec=replace(current.spec, node_name=node_name), metadata=self._newer(current.metadata)
+        )
+        self.updated(current, bound)
 
     async def patch_pod_status(
         self, pod: Pod, condition: PodCondition | None, nominating: NominatingInfo | None
@@ -72,12 +75,15 @@ class MemoryApi:
         self.deleted(self._current(kind, name, namespace))
 
     def _update(self, current: T, changed: T) -> T:
-        """A newer version, and seen as such: equal versions mean that nothing has changed."""
-        self._writes += 1
-        metadata = replace(changed.metadata, resource_version=f"memory-{self._writes}")  # type: ignore[attr-defined]  # every Kubernetes object has it
+        metadata = self._newer(changed.metadata)  # type: ignore[attr-defined]  # every Kubernetes object has it
         written: T = replace(changed, metadata=metadata)  # type: ignore[type-var]  # and is a struct
         self.updated(current, written)
         return written
+
+    def _newer(self, metadata: ObjectMeta) -> ObjectMeta:
+        """That of another version: equal versions mean that nothing has changed."""
+        self._writes += 1
+        return replace(metadata, resource_version=f"memory-{self._writes}")
 
     def _current(self, kind: type[T], name: str, namespace: str) -> T:
         current = self._objects.of(kind).get(name, namespace)

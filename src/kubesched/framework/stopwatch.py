@@ -13,6 +13,7 @@ from kubesched.clock import Clock
 from kubesched.framework.status import Code, Status
 
 ATTEMPTS_PER_SAMPLE: Final = 10
+_SUCCESS: Final = str(Code.SUCCESS)
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -84,4 +85,4 @@ def timed_point_async(
 def _status(result: object) -> str:
     """The code of a result that is a status, carries one or ends with one; anything else went well."""
     status = result[-1] if isinstance(result, tuple) else getattr(result, "status", result)
-    return str(status.code) if isinstance(status, Status) else str(Code.SUCCESS)
+    return _SUCCESS if not isinstance(status, Status) or status.is_success else str(status.code)

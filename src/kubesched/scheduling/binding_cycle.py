@@ -71,16 +71,13 @@ class BindingCycle:
 
     async def _bind(self, queued: QueuedPod, assumed: Decision) -> Rejected | None:
         pod, state, node_name, profile = queued.info.pod, assumed.state, assumed.node_name, self._profile
-        waits = profile.will_wait(pod)
-        active: Sequence[PreBindPlugin]
-        if self._announces:
+        waits, active = profile.will_wait(pod), profile.pre_binds(state)
+        if self._announces and (waits or active):
             preflight, active = profile.pre_bind_preflight(state, pod, node_name)
             if not (preflight.is_success or preflight.is_skip):
                 return Rejected(preflight)
             if waits or active:
                 await self._announce(queued, node_name)
-        else:
-            active = profile.pre_binds(state)
         if waits:
             status = await profile.wait_on_permit(pod)
             if not status.is_success:

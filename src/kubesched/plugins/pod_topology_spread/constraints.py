@@ -54,8 +54,7 @@ class Constraints:
         """What decides over the defaults for a pod; None if there are none or it has constraints of its own."""
         if pod.spec.topology_spread_constraints or not self._defaults:
             return None
-        selector = self._selectors.of(pod)
-        return None if selector.selects_everything else selector
+        return self._selectors.of(pod)
 
     def of(self, pod: PodTemplate, action: str) -> tuple[Constraint, ...]:
         """Raises InvalidObjectError for a selector that does not compile."""

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from kubesched.columns import PodTemplate
 from kubesched.errors import InvalidObjectError
 from kubesched.framework import ObjectStores
 from kubesched.objects import LabelSelector, ReplicaSet, ReplicationController, Service, StatefulSet
 from kubesched.objects.selectors import Selector, compile_label_selector, selector_from_labels
 from kubesched.plugins.per_template import PerSituation
-
-_EVERYTHING: Final = selector_from_labels({})
 
 
 class DefaultSelectors:
@@ -26,8 +22,8 @@ class DefaultSelectors:
         self._merged = PerSituation(self._merge)
         self._service_labels = PerSituation(self._labels_of_services)
 
-    def of(self, pod: PodTemplate) -> Selector:
-        """A selector that selects everything if neither a service nor a controller selects the pod.
+    def of(self, pod: PodTemplate) -> Selector | None:
+        """None if neither a service nor a controller selects the pod, or if what they say selects every pod.
 
         Cheap while neither the services nor the pod's controller have changed.
         """
@@ -39,12 +35,13 @@ class DefaultSelectors:
         )
         return self._selectors.of(pod, versions)
 
-    def _look(self, pod: PodTemplate) -> Selector:
+    def _look(self, pod: PodTemplate) -> Selector | None:
         """Merging compiles, so it is done only if something has changed that concerns this pod."""
         labels, controller = self._service_labels.of(pod, self._services.version), self._controller_selector(pod)
         if not labels and controller is None:
-            return _EVERYTHING
-        return self._merged.of(pod, (self._services.version, controller))
+            return None
+        selector = self._merged.of(pod, (self._services.version, controller))
+        return None if selector.selects_everything else selector
 
     def _merge(self, pod: PodTemplate) -> Selector:
         return _merged(self._service_labels.of(pod, self._services.version), self._controller_selector(pod))
