@@ -37,14 +37,15 @@ class RowMemo:
         self._weights = [column.weight for column in scores.values()]
         columns: list[FilterColumn | ScoreColumn] = [*filters.values(), *scores.values()]
         self._arrays = [column.open_rows() for column in columns]
+        self._cells = [array.data for array in self._arrays]
         self._answers: dict[int, Answer] = {}
 
     def recall(self, row: int) -> Answer | None:
         """Write what is known about a row into the columns; None if the plugins must be asked."""
         answer = self._answers.get(self._states.of(row))
         if answer is not None:
-            for array, entry in zip(self._arrays, answer.entries, strict=True):
-                array[row] = entry
+            for cells, entry in zip(self._cells, answer.entries, strict=True):
+                cells[row] = entry
         return answer
 
     def recall_all(self, rows: list[int]) -> list[int]:
