@@ -39,7 +39,8 @@ class Cluster:
     def set_node(self, node: Node) -> bool:
         """Add or change a node. False if nothing that scheduling reads has changed."""
         changed = self.nodes.write(node)
-        self._grow_counts()
+        if self.nodes.capacity != self._counted_capacity:
+            self._grow_counts()
         return changed
 
     def remove_node(self, name: str) -> None:
@@ -51,18 +52,21 @@ class Cluster:
         """Count a pod on a node; the node need not exist (yet)."""
         nodes, template = self.nodes, info.template
         row = nodes.row_for(node_name)
-        self._grow_counts()
+        if nodes.capacity != self._counted_capacity:
+            self._grow_counts()
         is_new_template = template not in self.pods.slot_of
         slot = self.pods.add(info, row)
         if is_new_template:
             self.counts.slot_taken(slot, template)
             self.terms.template_taken(template)
-        self._account(info, row, slot, +1)
+        nodes.account(row, template, +1)
+        self.counts.change(slot, row, +1, terminating=info.pod.metadata.deletion_timestamp is not None)
 
     def displace(self, uid: str) -> PodInfo:
         """Take a placed pod off its node."""
         info, row, slot = self.pods.remove(uid)
-        self._account(info, row, slot, -1)
+        self.nodes.account(row, info.template, -1)
+        self.counts.change(slot, row, -1, terminating=info.pod.metadata.deletion_timestamp is not None)
         if info.template not in self.pods.slot_of:
             self.counts.slot_released(slot, info.template)
             self.terms.template_released(info.template)
@@ -92,15 +96,9 @@ class Cluster:
         if self.namespace_labels.pop(name, None) is not None:
             self.namespaces_version += 1
 
-    def _account(self, info: PodInfo, row: int, slot: int, sign: int) -> None:
-        self.nodes.account(row, info.template, sign)
-        self.counts.change(slot, row, sign, terminating=info.pod.metadata.deletion_timestamp is not None)
-
     def _grow_counts(self) -> None:
-        capacity = self.nodes.capacity
-        if capacity != self._counted_capacity:
-            self.counts.grow(capacity)
-            self._counted_capacity = capacity
+        self._counted_capacity = self.nodes.capacity
+        self.counts.grow(self._counted_capacity)
 
     def _release_if_empty(self, row: int) -> None:
         if self.nodes.nodes[row] is None and not self.nodes.pod_count[row]:

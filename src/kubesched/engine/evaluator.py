@@ -83,7 +83,8 @@ class Evaluator:
             fit.kept.refresh(fit.state, fit.pod)
             if names is not None:
                 fit.consider_only(names)
-        self._apply_nominations(fit)
+        if self._nominator.claims:
+            self._apply_nominations(fit)
         self._ask_cycle_filters(fit)
 
     def _filter_timed(self, stopwatch: Stopwatch, kept: Kept, state: CycleState, pod: PodInfo) -> Fit:
@@ -196,8 +197,6 @@ class Evaluator:
 
         That question comes first (RunFilterPluginsWithNominatedPods), so its rejection is the one that is reported.
         """
-        if not self._nominator.claims:
-            return
         claimed = self._nominations.everywhere(fit.pod)
         rows, nominated = fit.considered(claimed.rows), claimed.pods
         nodes = self._cluster.view(rows)

@@ -107,7 +107,10 @@ class Totals:
 
     def kept(self, state: CycleState, pod: PodInfo) -> RowTotals | GradedTotals | None:
         """The totals of all rows, if no plugin needs to be asked anything but to normalise."""
-        return self._graded(state, pod) if self._family.are_settled() else None
+        if not self._family.are_settled():
+            return None
+        totals = self._totals
+        return self._graded(totals, state, pod) if isinstance(totals, GradedTotals) else totals
 
     def ranked(
         self, state: CycleState, lasting: CycleState, pod: PodInfo, fits: Booleans, rows: RowArray, *, is_whole: bool
@@ -120,7 +123,9 @@ class Totals:
         others = self._family.not_local(state)
         facets = _facets(others, state, pod) if is_whole else None
         if facets is not None and self._has_totals_by(facets, state, pod, fits, rest):
-            totals = self._graded(state, pod)
+            totals = self._totals
+            if isinstance(totals, GradedTotals):
+                totals = self._graded(totals, state, pod)
             if totals is not None:
                 return totals
         self._rankings += 1
@@ -161,14 +166,13 @@ class Totals:
         self._totals = GradedTotals(facets, local) if facets else RowTotals(local)
         return True
 
-    def _graded(self, state: CycleState, pod: PodInfo) -> RowTotals | GradedTotals | None:
-        """The kept totals, with the points of today; None if there are none, or if it was not worth it."""
-        totals = self._totals
-        if isinstance(totals, GradedTotals) and not totals.grade(state, pod):
-            self.forget()
-            self._rankings_awaited = min(2 * self._rankings_awaited, _MOST_RANKINGS_AWAITED)
-            return None
-        return totals
+    def _graded(self, totals: GradedTotals, state: CycleState, pod: PodInfo) -> GradedTotals | None:
+        """The kept totals with the points of today; None if it was not worth it to keep them."""
+        if totals.grade(state, pod):
+            return totals
+        self.forget()
+        self._rankings_awaited = min(2 * self._rankings_awaited, _MOST_RANKINGS_AWAITED)
+        return None
 
     def _complete(self, state: CycleState, lasting: CycleState, pod: PodInfo, nodes: NodeView) -> None:
         timed_point(state.stopwatch, "PreScore", self._pre_score, state, lasting, pod, nodes)

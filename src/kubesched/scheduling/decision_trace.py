@@ -27,24 +27,6 @@ FILTERED: Final = "Computing predicates done"
 SCORED: Final = "Prioritizing done"
 
 
-class NoTrace:
-    """Where nothing would be logged."""
-
-    __slots__ = ()
-
-    def step(self, name: str) -> None: ...
-
-    def log_if_long(self) -> None: ...
-
-
-_NO_TRACE: Final = NoTrace()
-
-
-def trace_of(clock: Clock, pod: Pod) -> DecisionTrace | NoTrace:
-    """The trace of a decision that begins now."""
-    return DecisionTrace(clock, pod) if log.loudest >= TRACED_FROM else _NO_TRACE
-
-
 class DecisionTrace:
     """Begins with the decision."""
 

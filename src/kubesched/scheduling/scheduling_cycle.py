@@ -24,7 +24,7 @@ from kubesched.framework.diagnosis import ListedStatuses
 from kubesched.framework.stopwatch import timed_point_async
 from kubesched.runtime.profile import Profile
 from kubesched.scheduling.confines import Confines
-from kubesched.scheduling.decision_trace import FILTERED, SCORED, trace_of
+from kubesched.scheduling.decision_trace import FILTERED, SCORED, TRACED_FROM, DecisionTrace
 from kubesched.scheduling.extenders import EXTENDER, ExtenderChain
 from kubesched.scheduling.sampling import Sampler
 from kubesched.scheduling.score_log import log_scores
@@ -80,19 +80,22 @@ class SchedulingCycle:
 
         If no node takes it, PostFilter is asked, unless `preempts` is False.
         """
-        trace = trace_of(self._profile.handle.clock, queued.info.pod)
+        pod = queued.info.pod
+        trace = DecisionTrace(self._profile.handle.clock, pod) if log.loudest >= TRACED_FROM else None
         try:
             if not self._cache.cluster.nodes.node_count:
                 return Rejected(Status.unresolvable(NO_NODES))
             fit, points = self._filter(queued, within), NO_POINTS
-            if queued.info.pod.status.nominated_node_name or not self._extenders.is_empty:
+            if pod.status.nominated_node_name or not self._extenders.is_empty:
                 fit, points = await self._hear_others(queued, within, fit)
             else:
                 self._sampler.apply(fit, self._profile)
             feasible = fit.count
-            trace.step(FILTERED)
+            if trace:
+                trace.step(FILTERED)
             if not feasible:
-                trace.log_if_long()
+                if trace:
+                    trace.log_if_long()
                 return await self._post_filter(queued, fit, preempts=preempts)
             node_name = fit.names()[0] if feasible == 1 else self._pick_best(fit, points)
         except KubeschedError as error:
@@ -100,9 +103,10 @@ class SchedulingCycle:
         except Exception as error:
             log.error("Scheduling cycle failed", error, pod=queued.info.key)
             return Rejected(Status.failed(error))
-        if feasible > 1:
-            trace.step(SCORED)
-        trace.log_if_long()
+        if trace:
+            if feasible > 1:
+                trace.step(SCORED)
+            trace.log_if_long()
         return Decision(node_name, fit.state, fit.evaluated, feasible)
 
     async def _hear_others(self, queued: QueuedPod, within: Confines | None, fit: Fit) -> tuple[Fit, Mapping[str, int]]:

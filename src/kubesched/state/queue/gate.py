@@ -30,8 +30,8 @@ class EnqueueGate:
 
         The plugin that gates the pod so far runs first: most likely it still does. A plugin that raises refuses.
         """
-        profile = queued.info.pod.spec.scheduler_name
-        plugins = self._ordered(profile, queued.gating_plugin)
+        profile, gated_by = queued.info.pod.spec.scheduler_name, queued.gating_plugin
+        plugins = self._ordered(profile, gated_by) if gated_by else self._plugins.get(profile, ())
         start = self._clock.monotonic()
         refused_by = _first_refusal(plugins, queued.info)
         self._observer.pre_enqueue_ran(profile, self._clock.monotonic() - start)
