@@ -21,8 +21,9 @@ from kubesched.state.queue import SchedulingQueue
 from kubesched.telemetry.logging import log
 
 EXPIRY_INTERVAL: Final = 1.0
-DECISIONS_BETWEEN_TURNS: Final = 8
-"""After so many decisions in a row the event loop gets a turn, so that bindings and events flow."""
+DECISIONS_BETWEEN_TURNS: Final = 32
+SECONDS_BETWEEN_TURNS: Final = 0.002
+"""After so many decisions in a row, or so much time, the event loop gets a turn, so that bindings and events flow."""
 
 
 class Scheduler:
@@ -56,12 +57,16 @@ class Scheduler:
 
     async def run(self) -> None:
         """Schedule until cancelled or until the queue is closed."""
+        clock = self._clock
         while True:
+            turn_ends = clock.monotonic() + SECONDS_BETWEEN_TURNS
             for _ in range(DECISIONS_BETWEEN_TURNS):
                 queued = self.queue.try_pop() or await self.queue.pop()
                 if queued is None:
                     return
                 await self.schedule_one(queued)
+                if clock.monotonic() > turn_ends:
+                    break
             await asyncio.sleep(0)
 
     async def expire_assumed(self) -> None:
