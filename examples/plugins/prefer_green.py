@@ -38,9 +38,6 @@ class NoMaintenance(FilterPlugin):
     name = "NoMaintenance"
     reach = Reach.NODE
 
-    def __init__(self, args: dict[str, Any] | None, handle: Handle) -> None:
-        pass
-
     def filter_nodes(self, state: CycleState, pod: PodTemplate, nodes: NodeView) -> Verdict:
         return Verdict.rejects(
             nodes, where=nodes.label("example.com/maintenance").present(nodes.rows), reason=MAINTENANCE

@@ -18,8 +18,12 @@ An error carries its facts as attributes and says them in one line. "Does not fi
 
 from __future__ import annotations
 
+import os
+import traceback
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
+
+_PACKAGE: Final = os.path.dirname(__file__)
 
 
 class KubeschedError(Exception):
@@ -64,6 +68,18 @@ class PluginError(KubeschedError):
         self.extension_point = extension_point
         self.problem = problem
         super().__init__(f"plugin {plugin} at {extension_point}: {problem}")
+
+    @classmethod
+    def raised(cls, plugin: str, extension_point: str, error: Exception) -> PluginError:
+        """For a plugin that raised: with the last line outside this package, which its author wants to know."""
+        problem = f"{type(error).__name__}: {error}"
+        frames = traceback.extract_tb(error.__traceback__)
+        outside = [frame for frame in frames if not frame.filename.startswith(_PACKAGE)]
+        if outside:
+            problem += f" ({os.path.basename(outside[-1].filename)}:{outside[-1].lineno})"
+        broken = cls(plugin, extension_point, problem)
+        broken.__cause__ = error
+        return broken
 
 
 class PluginFailedError(PluginError):

@@ -25,9 +25,27 @@ from msgspec.structs import replace
 from kubesched.config import KubeSchedulerConfiguration, KubeSchedulerProfile
 from kubesched.config.model import PluginSet
 from kubesched.errors import ConfigurationError
-from kubesched.framework import Plugin, PluginFactory, points_served
+from kubesched.framework import EXTENSION_POINTS, Plugin, PluginFactory, points_served
 
 ENTRY_POINT_GROUP: Final = "kubesched.plugins"
+
+METHODS: Final = {
+    "preEnqueue": ("pre_enqueue",),
+    "queueSort": ("sort_key",),
+    "preFilter": ("pre_filter",),
+    "filter": ("filter", "filter_nodes"),
+    "postFilter": ("post_filter",),
+    "preScore": ("pre_score",),
+    "score": ("score", "score_nodes"),
+    "reserve": ("reserve",),
+    "permit": ("permit",),
+    "preBind": ("pre_bind",),
+    "bind": ("bind",),
+    "postBind": ("post_bind",),
+    "placementGenerate": ("generate_placements",),
+    "placementScore": ("score_placement",),
+}
+"""What a class that serves a point has to define: one of these."""
 
 
 def load_plugins(
@@ -70,7 +88,17 @@ def _import(reference: str) -> type[Plugin]:
         raise ConfigurationError([f"plugin {reference}: the class has no `name`"])
     if not points_served(plugin):
         raise ConfigurationError([f"plugin {reference}: the class serves no extension point"])
+    if problems := [f"plugin {reference}: {problem}" for problem in _undefined(plugin)]:
+        raise ConfigurationError(problems)
     return plugin
+
+
+def _undefined(plugin: type[Plugin]) -> Iterator[str]:
+    """A misspelt method would be found only when the first pod comes."""
+    for point in points_served(plugin):
+        base, methods = EXTENSION_POINTS[point], METHODS[point]
+        if all(getattr(plugin, method) is getattr(base, method) for method in methods):
+            yield f"the class is a {base.__name__} but defines no {' or '.join(methods)}"
 
 
 def _installed() -> Iterator[tuple[str, PluginFactory]]:

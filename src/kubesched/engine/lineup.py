@@ -161,4 +161,4 @@ def _timed(state: CycleState, plugin: str, point: str, call: Callable[P, R], *ar
 
 
 def _broken(plugin: str, point: str, error: Exception) -> PluginError:
-    return error if isinstance(error, PluginError) else PluginError(plugin, point, f"{type(error).__name__}: {error}")
+    return error if isinstance(error, PluginError) else PluginError.raised(plugin, point, error)

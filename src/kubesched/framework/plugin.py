@@ -66,6 +66,9 @@ class Plugin:
     reach: ClassVar[Reach] = Reach.CYCLE
     """How long answers of PreFilter and Filter (and of Score, unless `score_reach` says otherwise) stay true."""
 
+    def __init__(self, args: Any = None, handle: Handle | None = None) -> None:
+        """As a `PluginFactory` is called, for plugins that need neither."""
+
     def reach_of(self, pod: PodTemplate) -> Reach:
         """The reach for pods of this template: a plugin may be CYCLE only for pods that concern it.
 

@@ -14,7 +14,6 @@ from kubesched.framework import (
     CycleState,
     EventHint,
     FilterPlugin,
-    Handle,
     Reach,
     Reason,
     Resource,
@@ -30,9 +29,6 @@ class NodeName(FilterPlugin):
 
     name = NAME
     reach = Reach.NODE
-
-    def __init__(self, args: None, handle: Handle) -> None:
-        pass
 
     def aspect(self, pod: PodTemplate) -> Hashable:
         return pod.wanted_node

@@ -12,7 +12,6 @@ from kubesched.framework import (
     CycleState,
     EventHint,
     FilterPlugin,
-    Handle,
     Hint,
     Reach,
     Reason,
@@ -32,9 +31,6 @@ class NodeUnschedulable(FilterPlugin):
 
     name = NAME
     reach = Reach.NODE
-
-    def __init__(self, args: None, handle: Handle) -> None:
-        pass
 
     def aspect(self, pod: PodTemplate) -> Hashable:
         return pod.spec.tolerations

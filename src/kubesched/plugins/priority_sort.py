@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kubesched.framework import Handle, QueuedPod, QueueSortPlugin
+from kubesched.framework import QueuedPod, QueueSortPlugin
 
 NAME: Final = "PrioritySort"
 
@@ -13,9 +13,6 @@ class PrioritySort(QueueSortPlugin):
     """Orders the active queue by descending priority, then by the time of the last addition."""
 
     name = NAME
-
-    def __init__(self, args: None, handle: Handle) -> None:
-        pass
 
     def sort_key(self, pod: QueuedPod) -> tuple[int, float]:
         return (-pod.info.template.priority, pod.timestamp)

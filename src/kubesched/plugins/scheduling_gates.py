@@ -11,7 +11,6 @@ from kubesched.framework import (
     Action,
     ClusterEvent,
     EventHint,
-    Handle,
     Hint,
     PreEnqueuePlugin,
     Resource,
@@ -26,9 +25,6 @@ class SchedulingGates(PreEnqueuePlugin):
     """Keeps a pod out of the queue while its spec names a scheduling gate."""
 
     name = NAME
-
-    def __init__(self, args: None, handle: Handle) -> None:
-        pass
 
     def pre_enqueue(self, pod: PodInfo) -> Status:
         gates = pod.pod.spec.scheduling_gates

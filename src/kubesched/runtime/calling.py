@@ -61,6 +61,4 @@ def explained(plugin: Plugin, point: str, status: Status) -> Status:
 def broken(plugin: Plugin, point: str, error: Exception) -> Status:
     """A plugin that raised."""
     log.error("Plugin raised", error, plugin=plugin.name, point=point)
-    wrapped = PluginError(plugin.name, point, f"{type(error).__name__}: {error}")
-    wrapped.__cause__ = error
-    return Status.failed(wrapped).by(plugin.name)
+    return Status.failed(PluginError.raised(plugin.name, point, error)).by(plugin.name)

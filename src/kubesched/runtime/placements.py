@@ -36,7 +36,7 @@ class Placements:
         try:
             placements, status = plugin.generate_placements(group, everywhere)
         except Exception as error:
-            return [], Status.failed(PluginError(plugin.name, "PlacementGenerate", f"{type(error).__name__}: {error}"))
+            return [], Status.failed(PluginError.raised(plugin.name, "PlacementGenerate", error))
         if status.is_success and not placements:
             status = Status.unschedulable(NO_PLACEMENTS)
         return placements, status if status.is_success else status.by(plugin.name)
@@ -49,7 +49,7 @@ class Placements:
                 raw = [plugin.score_placement(group, assignments) for assignments in feasible]
                 scores = plugin.normalize_placement_scores(group, raw)
             except Exception as error:
-                raise PluginError(plugin.name, "PlacementScore", f"{type(error).__name__}: {error}") from error
+                raise PluginError.raised(plugin.name, "PlacementScore", error) from error
             for position, score in enumerate(scores):
                 if not 0 <= score <= MAX_SCORE:
                     problem = f"returns an invalid score {score}, it should in the range of [0, {MAX_SCORE}]"

@@ -97,4 +97,4 @@ async def test_a_plugin_that_raises_is_an_error_of_this_pod() -> None:
             raise ValueError("boom")
 
     status = await begin(Broken("A", []), Worker("B", []))
-    assert status.message == "plugin A at PreBind: ValueError: boom"
+    assert status.message.startswith("plugin A at PreBind: ValueError: boom (test_pre_binding.py:")

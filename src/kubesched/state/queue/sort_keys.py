@@ -35,7 +35,7 @@ class SortKeys:
             key = self._sort_key(queued)
             bool(key < self._first)
         except Exception as error:
-            broken = PluginError(self._plugin, "QueueSort", f"{type(error).__name__}: {error}")
+            broken = PluginError.raised(self._plugin, "QueueSort", error)
             log.error("Pod cannot be ordered, it comes last", broken, pod=queued.info.key)
             return LAST
         if self._first is LAST:

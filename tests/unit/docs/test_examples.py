@@ -1,4 +1,4 @@
-"""The README's Python example runs and prints what the README says."""
+"""The Python of our pages runs, and prints what they say."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parents[3]
 
@@ -17,6 +18,15 @@ def test_the_example_prints_what_the_readme_says() -> None:
     assert code is not None
     ran = subprocess.run([sys.executable, "-c", code[1]], capture_output=True, text=True, check=True, timeout=60)
     assert ran.stdout == code[2]
+
+
+def test_the_page_about_plugins_can_be_copied() -> None:
+    """Its blocks, one after the other, are a module with a test that passes."""
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "writing-a-plugin.md").read_text(), re.DOTALL)
+    module: dict[str, Any] = {}
+    exec("\n".join(blocks), module)
+    module["test_green_nodes_win"]()
+    assert module["NoMaintenance"]().name == "NoMaintenance"
 
 
 def test_the_example_plugins_work() -> None:
