@@ -38,10 +38,13 @@ class Mode(StrEnum):
 def bench(
     context: typer.Context,
     config: Annotated[
-        list[Path] | None, typer.Option(help="performance-config.yaml files, or folders with such files.")
+        list[Path] | None,
+        typer.Option(metavar="PATH", help="performance-config.yaml files, or folders with such files."),
     ] = None,
     workload: Annotated[str, typer.Option(help="Only workloads whose CASE/NAME matches this expression.")] = "",
-    label: Annotated[list[str] | None, typer.Option(help="Only workloads with all these labels.")] = None,
+    label: Annotated[
+        list[str] | None, typer.Option(metavar="LABEL", help="Only workloads with all these labels.")
+    ] = None,
     mode: Annotated[
         Mode,
         typer.Option(
@@ -52,7 +55,10 @@ def bench(
     kubeconfig: Annotated[Path | None, typer.Option(help="The cluster to use with --mode cluster.")] = None,
     against: Annotated[
         list[str] | None,
-        typer.Option(help="Run every workload with another scheduler, too: its command line, with {kubeconfig}."),
+        typer.Option(
+            metavar="COMMAND",
+            help="Run every workload with another scheduler, too: its command line, with {kubeconfig}.",
+        ),
     ] = None,
     rounds: Annotated[int, typer.Option(min=1, help="How often every workload runs; schedulers take turns.")] = 1,
     hold: Annotated[
@@ -93,7 +99,7 @@ def bench(
 
 @app.command()
 def plot(
-    results: Annotated[list[Path], typer.Argument(help="Files that `bench --json` wrote.")],
+    results: Annotated[list[Path], typer.Argument(metavar="FILE", help="Files that `bench --json` wrote.")],
     out: Annotated[Path, typer.Option(help="The folder for the plots.")] = Path(),
 ) -> None:
     """Draw how the cost of a pod grows with nodes, pods and kinds of pods, as SVG."""

@@ -14,7 +14,7 @@ from kubesched.config.model import KubeSchedulerConfiguration
 from kubesched.config.providers import profile_of_provider
 from kubesched.errors import ConfigurationError
 
-app = typer.Typer(add_completion=False, no_args_is_help=True, help="Show, check and convert scheduler configurations.")
+app = typer.Typer(add_completion=False, help="Show, check and convert scheduler configurations.")
 
 ConfigFile = Annotated[
     str,
@@ -53,7 +53,7 @@ def show(file: ConfigFile, feature_gates: GateList = "", emulated_version: Emula
 
 @app.command()
 def convert(
-    file: Annotated[str, typer.Argument(metavar="[FILE]", help="An old configuration or Policy; - is stdin.")] = "",
+    file: Annotated[str, typer.Argument(metavar="FILE", help="An old configuration or Policy; - is stdin.")] = "",
     algorithm_provider: Annotated[
         str, typer.Option("--algorithm-provider", metavar="NAME", help="DefaultProvider or ClusterAutoscalerProvider.")
     ] = "",

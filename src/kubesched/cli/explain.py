@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -20,9 +21,8 @@ from kubesched.assembly.live_cluster import fetch_objects
 from kubesched.assembly.simulation import Simulation
 from kubesched.cli.standard_input import STANDARD_INPUT, read_standard_input
 from kubesched.config import FeatureGates
-from kubesched.objects import Pod
-from kubesched.objects.base import KubeStruct
-from kubesched.objects.manifests import load_manifests, read_manifests
+from kubesched.objects import KINDS, Pod
+from kubesched.objects.manifests import decode_all, load_documents, read_documents
 
 app = typer.Typer(add_completion=False, help="Explain a decision.")
 
@@ -38,12 +38,14 @@ class Output(StrEnum):
 
 @app.command()
 def explain(
-    pod: Annotated[str, typer.Argument(help="The pod: NAME or NAMESPACE/NAME.")],
+    pod: Annotated[str, typer.Argument(metavar="POD", help="The pod: NAME or NAMESPACE/NAME.")],
     namespace: Annotated[str, typer.Option("--namespace", "-n", help="The pod's namespace.")] = "default",
     kubeconfig: Annotated[str, typer.Option(help="As kubectl's; $KUBECONFIG and ~/.kube/config by default.")] = "",
     manifests: Annotated[
         list[Path] | None,
-        typer.Option("--filename", "-f", help="Objects from a file or folder (- is stdin), instead of a live cluster."),
+        typer.Option(
+            "--filename", "-f", metavar="PATH", help="Objects from a file or folder (- is stdin), not from a cluster."
+        ),
     ] = None,
     config: Annotated[Path | None, typer.Option(help="The scheduler's configuration file.", exists=True)] = None,
     matrix: Annotated[bool, typer.Option("--matrix", help="Every plugin's score for every feasible node.")] = False,
@@ -69,11 +71,22 @@ def explain(
 def _objects(manifests: list[Path] | None, kubeconfig: str) -> list[Any]:
     if not manifests:
         return asyncio.run(fetch_objects(kubeconfig, FeatureGates()))
-    return [obj for path in manifests for obj in _manifests(path) if not _is_over(obj)]
+    documents = [document for path in manifests for document in _documents(path)]
+    foreign = sorted({manifest["kind"] for _, manifest in documents if _is_foreign(manifest)})
+    if foreign:
+        typer.echo(f"note: left out, since scheduling does not look at them: {', '.join(foreign)}", err=True)
+    objects = decode_all((where, manifest) for where, manifest in documents if not _is_foreign(manifest))
+    return [obj for obj in objects if not _is_over(obj)]
 
 
-def _manifests(path: Path) -> list[KubeStruct]:
-    return load_manifests(read_standard_input(), STANDARD_INPUT) if path == Path("-") else read_manifests(path)
+def _documents(path: Path) -> Iterator[tuple[str, Any]]:
+    return load_documents(read_standard_input(), STANDARD_INPUT) if path == Path("-") else read_documents(path)
+
+
+def _is_foreign(manifest: Any) -> bool:
+    """Whoever saves a whole cluster has kinds in it that do not matter here."""
+    kind = manifest.get("kind") if isinstance(manifest, dict) else None
+    return isinstance(kind, str) and kind != "" and kind not in KINDS
 
 
 def _is_over(obj: Any) -> bool:

@@ -60,7 +60,7 @@ class LazyGroup(TyperGroup):
         return name, command, rest
 
 
-app = typer.Typer(cls=LazyGroup, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+app = typer.Typer(cls=LazyGroup, invoke_without_command=True, add_completion=False, pretty_exceptions_enable=False)
 
 
 def _print_version(wanted: bool) -> None:
@@ -73,11 +73,14 @@ def _print_version(wanted: bool) -> None:
 
 @app.callback()
 def kubesched(
+    context: typer.Context,
     _version: Annotated[
         bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None:
     """kube-scheduler in Python: the same decisions, plugins without a rebuild, and every decision explained."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
 
 
 def process() -> NoReturn:
@@ -103,7 +106,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that has no "…" shows "?"
     try:
-        app(args=arguments, prog_name="kubesched")
+        sys.exit(app(args=arguments, prog_name="kubesched", standalone_mode=False))
+    except typer.TyperException as error:
+        _fail(_usage_problem(error))
     except ConfigurationError as error:
         _fail(*error.problems)
     except KubeschedError as error:
@@ -114,6 +119,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if error.errno in _CANNOT_WRITE:
             _fail(f"cannot write the output: {error.strerror}")
         raise  # not about a file that somebody named: a bug
+
+
+def _usage_problem(error: typer.TyperException) -> str:
+    """What is wrong with the command line, in the manner of all our errors, and where help is."""
+    message = error.format_message().strip().removesuffix(".")
+    context: typer.Context | None = getattr(error, "ctx", None)
+    where = context.command_path if context is not None else "kubesched"
+    return f"{message[:1].lower()}{message[1:]}; see '{where} --help'"
 
 
 def _open_closed_streams() -> None:

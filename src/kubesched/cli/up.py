@@ -34,7 +34,8 @@ def up(
     config: Annotated[Path | None, typer.Option(help="KubeSchedulerConfiguration of the scheduler.")] = None,
     demo: Annotated[str, typer.Option(help=f"Begin with a situation: {', '.join(demo_names())}.")] = "",
     manifests: Annotated[
-        list[Path] | None, typer.Option("--filename", "-f", help="Create what is in this file or folder.")
+        list[Path] | None,
+        typer.Option("--filename", "-f", metavar="PATH", help="Create what is in this file or folder."),
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Lines instead of the live view.")] = False,
     insecure_http: Annotated[
@@ -43,11 +44,13 @@ def up(
     kubeconfig: Annotated[
         Path | None, typer.Option(help=f"Where to write the kubeconfig file ({FOLDER}/kubeconfig).")
     ] = None,
+    verbosity: Annotated[int, typer.Option("-v", min=0, max=10, help="Of the scheduler's log, as for `run`.")] = 0,
 ) -> None:
     """Start an API server, simulated nodes, controllers and the scheduler; kubectl just works. Ctrl-C ends it all."""
     if demo and demo not in demo_names():
         raise ConfigurationError([f"--demo: there is no {demo!r}; there are {', '.join(demo_names())}"])
     adopt_library_logs(log)
+    log.verbosity = verbosity
     gates = FeatureGates()
     settings = UpSettings(
         cluster=ClusterOptions(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
@@ -33,12 +33,12 @@ def load_manifests(text: str, source: str) -> list[KubeStruct]:
 
     InvalidObjectError names `source`, the document's number and the path of what does not fit.
     """
-    return _decode_all(load_documents(text, source))
+    return decode_all(load_documents(text, source))
 
 
 def read_manifests(path: Path) -> list[KubeStruct]:
     """As `load_manifests`, for a file or a folder."""
-    return _decode_all(read_documents(path))
+    return decode_all(read_documents(path))
 
 
 def read_documents(path: Path) -> Iterator[tuple[str, Any]]:
@@ -56,7 +56,8 @@ def read_documents(path: Path) -> Iterator[tuple[str, Any]]:
         yield from load_documents(text, str(file))
 
 
-def _decode_all(documents: Iterator[tuple[str, Any]]) -> list[KubeStruct]:
+def decode_all(documents: Iterable[tuple[str, Any]]) -> list[KubeStruct]:
+    """The objects in what `load_documents` and `read_documents` find."""
     objects = []
     for where, manifest in documents:
         try:

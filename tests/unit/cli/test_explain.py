@@ -48,6 +48,16 @@ def test_a_pod_that_fits_nowhere_is_explained(tmp_path: Path) -> None:
     assert "a: evict default/low" in ran.stdout
 
 
+def test_kinds_that_scheduling_does_not_look_at(tmp_path: Path) -> None:
+    """They are in every cluster that somebody saves; a note says that they were left out."""
+    manifests = tmp_path / "cluster.yaml"
+    manifests.write_text(f"{MANIFESTS}---\napiVersion: v1\nkind: ConfigMap\nmetadata: {{name: c}}\n")
+    ran = run("big", "-f", str(manifests))
+    assert ran.returncode == 0
+    assert ran.stderr == "note: left out, since scheduling does not look at them: ConfigMap\n"
+    assert "default/big fits nowhere" in ran.stdout
+
+
 def test_json_has_the_candidates(tmp_path: Path) -> None:
     """Programs get the same as data."""
     manifests = tmp_path / "cluster.yaml"

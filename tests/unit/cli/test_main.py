@@ -55,10 +55,25 @@ def test_every_command_loads(command: str, capsys: pytest.CaptureFixture[str]) -
     assert f"kubesched {command}" in " ".join(capsys.readouterr().out.split())
 
 
-def test_unknown_command(capsys: pytest.CaptureFixture[str]) -> None:
-    """A command that does not exist is a usage error."""
-    assert run("frobnicate") == 2
-    assert "frobnicate" in capsys.readouterr().err
+def test_without_a_command(capsys: pytest.CaptureFixture[str]) -> None:
+    """Who types the name only sees what there is."""
+    assert run() == 0
+    assert "explain" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        pytest.param("frobnicate", "no such command 'frobnicate'; see 'kubesched --help'", id="command"),
+        pytest.param("up --bogus", "no such option: --bogus; see 'kubesched up --help'", id="option"),
+        pytest.param("explain", "missing argument 'POD'; see 'kubesched explain --help'", id="argument"),
+        pytest.param("config", "missing command; see 'kubesched config --help'", id="subcommand"),
+    ],
+)
+def test_a_wrong_command_line(arguments: str, problem: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """One line, and the code of all errors."""
+    assert run(*arguments.split()) == 1
+    assert capsys.readouterr().err == f"error: {problem}\n"
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is full")

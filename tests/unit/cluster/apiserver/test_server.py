@@ -125,6 +125,13 @@ async def test_a_data_directory_belongs_to_one_server(tmp_path: Path) -> None:
     await second.stop()
 
 
+def test_a_data_directory_that_is_a_file(tmp_path: Path) -> None:
+    """One clear line."""
+    (tmp_path / "file").touch()
+    with pytest.raises(ConfigurationError, match=r"file is a file$"):
+        ApiServer(data_dir=tmp_path / "file")
+
+
 async def test_a_process_of_its_own(tmp_path: Path) -> None:
     """It serves, writes its kubeconfig and goes when it is told to."""
     process = await ApiServerProcess.start(tmp_path / "config", insecure_http=True)
