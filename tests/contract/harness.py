@@ -167,7 +167,7 @@ def _absolute(path: str, namespace: str) -> str:
     if path.startswith("/"):
         return path
     parts = path.split("/")
-    if parts[0].endswith(".k8s.io") or parts[0] in ("apps", "batch", "policy"):
+    if parts[0].endswith(".k8s.io") or parts[0] in ("apps", "autoscaling", "batch", "policy"):
         return f"/apis/{parts[0]}/{parts[1]}/namespaces/{namespace}/{'/'.join(parts[2:])}"
     return f"/api/v1/namespaces/{namespace}/{path}"
 

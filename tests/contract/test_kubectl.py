@@ -145,6 +145,23 @@ def test_workloads(kubectl: Kubectl) -> None:
     assert "deleted" in kubectl("delete", "deploy,svc,job", "--all")
 
 
+def test_whole_applications(kubectl: Kubectl) -> None:
+    """What nothing acts on is kept; pruning asks for all kinds that kubectl knows of; some namespaces stay."""
+    assert "role.rbac.authorization.k8s.io/r created" in kubectl("create", "role", "r", "--verb=get", "--resource=pods")
+    assert "ingress.networking.k8s.io/i created" in kubectl("create", "ingress", "i", "--rule=a.com/b=c:80")
+    assert "c:80" in kubectl("describe", "ingress", "i")
+    autoscaler = {
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": "web", "labels": {"part": "x"}},
+        "spec": {"maxReplicas": 3, "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}},
+    }
+    kubectl("apply", "-f", "-", text=json.dumps(autoscaler))
+    assert "Deployment/web   cpu: <unknown>/80%" in kubectl("get", "hpa")
+    assert "unchanged" in kubectl("apply", "-f", "-", "--prune", "-l", "part=x", text=json.dumps(autoscaler))
+    assert "this namespace may not be deleted" in kubectl("delete", "ns", "default", fails=True)
+
+
 def test_describe_explain_and_discovery(kubectl: Kubectl) -> None:
     """What a newcomer looks at."""
     assert "QoS Class:" in kubectl("describe", "pod", "p")

@@ -24,7 +24,7 @@ SCALARS = {
 }
 ROOTS = {
     "core.v1": "Namespace Node Pod Binding Service ConfigMap Secret ServiceAccount PersistentVolume PodTemplate "
-    "PersistentVolumeClaim ReplicationController Event LimitRange ResourceQuota",
+    "PersistentVolumeClaim ReplicationController Event LimitRange ResourceQuota Endpoints",
     "apps.v1": "Deployment ReplicaSet StatefulSet DaemonSet ControllerRevision",
     "batch.v1": "Job CronJob",
     "policy.v1": "PodDisruptionBudget Eviction",
@@ -38,6 +38,10 @@ ROOTS = {
     "authentication.v1": "TokenReview SelfSubjectReview",
     "authorization.v1": "SubjectAccessReview SelfSubjectAccessReview LocalSubjectAccessReview SelfSubjectRulesReview",
     "autoscaling.v1": "Scale",
+    "autoscaling.v2": "HorizontalPodAutoscaler",
+    "discovery.v1": "EndpointSlice",
+    "networking.v1": "Ingress IngressClass NetworkPolicy",
+    "rbac.v1": "Role RoleBinding ClusterRole ClusterRoleBinding",
     "meta.v1": "DeleteOptions ListMeta Status",
 }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from kubesched.cluster.apiserver.catalog.core import CORE
+from kubesched.cluster.apiserver.catalog.inert import ACCESS, AUTOSCALING, NETWORKING
 from kubesched.cluster.apiserver.catalog.lookup import Catalog
 from kubesched.cluster.apiserver.catalog.reviews import REVIEWS
 from kubesched.cluster.apiserver.catalog.scheduling import COORDINATION, DEVICES, EVENTS, SCHEDULING
@@ -14,5 +15,17 @@ from kubesched.cluster.apiserver.catalog.workloads import APPS, BATCH, POLICY
 __all__ = ["CATALOG", "Catalog"]
 
 CATALOG: Final = Catalog(
-    CORE + APPS + BATCH + POLICY + STORAGE + SCHEDULING + DEVICES + COORDINATION + EVENTS + REVIEWS
+    CORE
+    + APPS
+    + BATCH
+    + POLICY
+    + STORAGE
+    + SCHEDULING
+    + DEVICES
+    + COORDINATION
+    + EVENTS
+    + REVIEWS
+    + NETWORKING
+    + AUTOSCALING
+    + ACCESS
 )

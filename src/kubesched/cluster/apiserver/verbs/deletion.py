@@ -17,6 +17,7 @@ Json = dict[str, Any]
 
 FOREGROUND: Final = "foregroundDeletion"
 ORPHAN: Final = "orphan"
+IMMORTAL_NAMESPACES: Final = frozenset({"default", "kube-public", "kube-system"})  # admission's NamespaceLifecycle
 PROPAGATIONS: Final = ("Foreground", "Background", "Orphan")
 
 
@@ -41,6 +42,8 @@ class Deleter:
         found = bucket.get(namespace, name)
         if found is None:
             raise status.not_found(resource, name)
+        if resource.qualified == "namespaces" and name in IMMORTAL_NAMESPACES:
+            raise status.forbidden(resource, name, "this namespace may not be deleted")
         value = found.decode()
         _check_options(options)
         _check_preconditions(resource, value["metadata"], options)
