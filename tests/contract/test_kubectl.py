@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from tests.contract.real_server import find_assets
 
-from kubesched.cluster.apiserver.process import ApiServerProcess
+from kubesched.testing.api_server_process import ApiServerProcess
 
 
 def find_programs() -> list[str]:

@@ -11,7 +11,7 @@ import kubernetes.watch
 import pytest
 from kubernetes.client.exceptions import ApiException
 
-from kubesched.cluster.apiserver.process import ApiServerProcess
+from kubesched.testing.api_server_process import ApiServerProcess
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from tests.contract.harness import Client
 
-from kubesched.cluster.apiserver.process import ApiServerProcess
+from kubesched.testing.api_server_process import ApiServerProcess
 
 ROUNDS = int(os.environ.get("KUBESCHED_CRASH_ROUNDS", "10"))
 WRITERS = 6

@@ -35,7 +35,6 @@ def choose_connection(
     *,
     master: str = "",
     observer: ExecObserver | None = None,
-    environ: Mapping[str, str] = os.environ,
 ) -> Connection:
     """The named kubeconfig; else `--master` alone; else the cluster that we run in; else kubectl's own kubeconfig.
 
@@ -45,10 +44,10 @@ def choose_connection(
         connection = from_kubeconfig(load(kubeconfig), clock, server_override=master, observer=observer)
     elif master:
         connection = Connection(server=master.rstrip("/"))
-    elif SERVICE_HOST in environ:
-        connection = in_cluster(clock, environ=environ)
+    elif SERVICE_HOST in os.environ:
+        connection = in_cluster(clock)
     else:
-        connection = from_kubeconfig(load(environ=environ), clock, observer=observer)
+        connection = from_kubeconfig(load(), clock, observer=observer)
     # Uncompressed, as kube-scheduler does: next to an API server, packing costs more than sending.
     return msgspec.structs.replace(connection, compress=False, user_agent=USER_AGENT)
 

@@ -27,7 +27,7 @@ from typing import Any, Final
 import msgspec
 import uvloop
 
-from kubesched.clock import Clock, SystemClock
+from kubesched.clock import SystemClock
 from kubesched.cluster.apiserver.server import ApiServer, allow_many_connections
 from kubesched.cluster.controllers.manager import ControllerManager
 from kubesched.cluster.controllers.table import make_controllers
@@ -83,9 +83,9 @@ class ClusterAnswer(msgspec.Struct, frozen=True, kw_only=True):
 class EmbeddedCluster:
     """An API server whose nodes run pods and whose controllers make them. `start` it, use `api`, `stop` it."""
 
-    def __init__(self, options: ClusterOptions, clock: Clock | None = None) -> None:
+    def __init__(self, options: ClusterOptions) -> None:
         self._options = options
-        self._clock = clock or SystemClock()
+        self._clock = SystemClock()
         self._random = Random(options.seed)  # noqa: S311 - a simulation's chance
         data_dir = Path(options.data_dir) if options.data_dir else None
         self.server = ApiServer(

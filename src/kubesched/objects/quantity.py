@@ -60,9 +60,9 @@ class Quantity:
         return cls(value * _NANOS_PER_UNIT, 0, number_format)
 
     @classmethod
-    def of_milli(cls, value: int, number_format: Format = "DecimalSI") -> Quantity:
+    def of_milli(cls, value: int) -> Quantity:
         """`value` thousandths of a unit."""
-        return cls(value * _NANOS_PER_MILLI, -3, number_format)
+        return cls(value * _NANOS_PER_MILLI, -3, "DecimalSI")
 
     def value(self) -> int:
         """Whole units, rounded up (away from zero)."""

@@ -62,7 +62,6 @@ class CoreTarget:
         clock: Clock,
         *,
         config: Path | None = None,
-        seed: int = 0,
     ) -> None:
         feature_gates = FeatureGates(gates)
         self._clock = clock
@@ -74,7 +73,7 @@ class CoreTarget:
             api=api,
             recorder=QuietRecorder(),
             clock=clock,
-            random=Random(seed),  # noqa: S311 - chance that can be repeated
+            random=Random(0),  # noqa: S311 - chance that can be repeated
             attempts=self,
             calls=self,
         )

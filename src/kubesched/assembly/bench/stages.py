@@ -21,6 +21,8 @@ from kubesched.scheduling.scheduling_cycle import SchedulingCycle
 from kubesched.state.queue import SchedulingQueue
 
 REST: Final = "event loop and the rest"
+SAMPLES_EVERY: Final = 0.001
+"""Seconds of CPU time."""
 
 _STAGES: Final[Mapping[Callable[..., Any], str]] = {
     EventHandlers.add: "an event comes in: template, cache or queue",
@@ -51,14 +53,13 @@ ORDER: Final = (*dict.fromkeys(_STAGES.values()), REST)
 class StageSampler:
     """Looks at the main thread's stack once per millisecond of CPU time. For the main thread of a Unix process."""
 
-    def __init__(self, interval: float = 0.001) -> None:
-        self._interval = interval
+    def __init__(self) -> None:
         self._stage_of: dict[CodeType, str] = {function.__code__: stage for function, stage in _STAGES.items()}
         self._samples: Counter[str] = Counter()
 
     def start(self) -> None:
         signal.signal(signal.SIGPROF, self._sample)
-        signal.setitimer(signal.ITIMER_PROF, self._interval, self._interval)
+        signal.setitimer(signal.ITIMER_PROF, SAMPLES_EVERY, SAMPLES_EVERY)
 
     def stop(self) -> None:
         signal.setitimer(signal.ITIMER_PROF, 0)

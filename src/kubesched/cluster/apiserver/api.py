@@ -12,7 +12,7 @@ from typing import Any
 
 from kubesched.clock import Clock
 from kubesched.cluster.apiserver.admission import Admission
-from kubesched.cluster.apiserver.catalog import CATALOG, Catalog
+from kubesched.cluster.apiserver.catalog import CATALOG
 from kubesched.cluster.apiserver.options import (
     DELETE_DEFAULTS,
     WRITE_DEFAULTS,
@@ -36,18 +36,18 @@ Json = dict[str, Any]
 
 
 class Api:
-    def __init__(self, *, store: Store, clock: Clock, rng: random.Random, catalog: Catalog = CATALOG) -> None:
+    def __init__(self, *, store: Store, clock: Clock, rng: random.Random) -> None:
         self.store = store
         self.clock = clock
-        self.catalog = catalog
-        for resource in catalog:  # every history begins here: a version that any list gave can be watched from
+        self.catalog = CATALOG
+        for resource in CATALOG:  # every history begins here: a version that any list gave can be watched from
             store.bucket(resource.bucket_name, resource.read_fields)
-        admission = Admission(store, catalog)
+        admission = Admission(store, CATALOG)
         self.quotas = admission.quotas
         self.reader = Reader(store)
         self.writer = Writer(store, admission, clock, rng)
         self.deleter = Deleter(store, self.writer, clock)
-        pods, budgets = catalog.named("pods"), catalog.named("poddisruptionbudgets.policy")
+        pods, budgets = CATALOG.named("pods"), CATALOG.named("poddisruptionbudgets.policy")
         self.binder = Binder(self.writer, admission, pods)
         self.evictor = Evictor(self.reader, self.writer, self.deleter, pods, budgets)
         self.applier = Applier(self.writer)

@@ -94,14 +94,13 @@ class ApiServer:
         insecure_http: bool = False,
         history: int = DEFAULT_HISTORY,
         clock: Clock | None = None,
-        rng: random.Random | None = None,
     ) -> None:
         self._host = host
         self._port = port
         self._directory = DataDirectory(data_dir) if data_dir is not None else None
         self._insecure = insecure_http
         self._clock = clock or SystemClock()
-        self._rng = rng or random.Random(secrets.randbits(64))  # noqa: S311 names and uids, no secrets
+        self._rng = random.Random(secrets.randbits(64))  # noqa: S311 names and uids, no secrets
         self.token = "" if insecure_http else self._kept("token", _new_token).decode()
         self._certificate = None if insecure_http else self._serving_certificate()
         journal = SqliteJournal(self._directory.path) if self._directory is not None else None

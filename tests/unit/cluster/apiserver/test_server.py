@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 import yaml
 
-from kubesched.cluster.apiserver.process import ApiServerProcess
 from kubesched.cluster.apiserver.server import ApiServer, allow_many_connections
 from kubesched.errors import ConfigurationError
+from kubesched.testing.api_server_process import ApiServerProcess
 
 
 async def fetch(server: ApiServer, path: str, *, token: str | None = None, body: Any = None) -> tuple[int, Any]:

@@ -1,4 +1,4 @@
-"""The API server in a process of its own, for whoever wants the second core."""
+"""The embedded API server in a process of its own: for tests of whatever speaks to one."""
 
 from __future__ import annotations
 
@@ -30,14 +30,11 @@ class ApiServerProcess:
         cls,
         kubeconfig: Path,
         *,
-        host: str = "127.0.0.1",
-        port: int = 0,
         data_dir: Path | None = None,
         insecure_http: bool = False,
     ) -> ApiServerProcess:
         """Return when the server serves and its kubeconfig file is written."""
-        arguments = ["-m", "kubesched.cluster.apiserver", "--host", host, "--port", str(port)]
-        arguments += ["--kubeconfig", str(kubeconfig)]
+        arguments = ["-m", "kubesched.cluster.apiserver", "--kubeconfig", str(kubeconfig)]
         if data_dir is not None:
             arguments += ["--data-dir", str(data_dir)]
         if insecure_http:
