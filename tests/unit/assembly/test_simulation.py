@@ -24,7 +24,7 @@ from kubesched.framework import (
     Status,
 )
 from kubesched.objects import Node, Pod, convert
-from kubesched.testing import make_node, make_pod
+from kubesched.testing import make_node, make_pod, make_pod_group
 
 
 class PreferGreen(ScorePlugin):
@@ -186,6 +186,17 @@ def test_the_same_seed_gives_the_same_placements() -> None:
             return simulation.schedule()
 
     assert placements(1) == placements(1) != placements(2)
+
+
+@pytest.mark.parametrize(("members", "placed"), [(1, 0), (2, 2)], ids=["half a gang waits", "a whole gang is placed"])
+def test_feature_gates(members: int, placed: int) -> None:
+    """What is off by default can be tried."""
+    with Simulation(feature_gates="GenericWorkload=true,GangScheduling=true") as simulation:
+        simulation.add(make_node("a"), make_pod_group("gang", min_count=2))
+        simulation.add(*(make_pod(f"p{number}", group="gang") for number in range(members)))
+        assert sum(node == "a" for node in simulation.schedule().values()) == placed
+    with pytest.raises(ConfigurationError, match="unrecognized feature gate: Nope"):
+        Simulation(feature_gates="Nope=true")
 
 
 def test_explanations_follow_the_pod() -> None:

@@ -40,6 +40,7 @@ POD_SPECS = [
 @pytest.mark.parametrize("path", sorted(str(path.relative_to(DEPLOY)) for path in DEPLOY.rglob("*.yaml")))
 def test_every_manifest_parses(path: str) -> None:
     """With kind and version in each document."""
+    assert documents(path)
     assert all(document["kind"] and document["apiVersion"] for document in documents(path))
 
 
