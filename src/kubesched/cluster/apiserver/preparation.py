@@ -89,6 +89,8 @@ def prepare_job(job: Json) -> None:
     }
     selector = spec.setdefault("selector", {})
     selector.setdefault("matchLabels", {}).setdefault("batch.kubernetes.io/controller-uid", uid)
+    if not metadata.get("labels"):  # SetDefaults_Job, when upstream reads what it has stored
+        metadata["labels"] = dict(template_labels)
 
 
 def prepare_service(service: Json) -> None:
@@ -105,6 +107,10 @@ def prepare_service(service: Json) -> None:
     if spec["type"] in ("NodePort", "LoadBalancer"):
         for index, port in enumerate(spec.get("ports") or ()):
             port.setdefault("nodePort", NODE_PORTS[(zlib.crc32(key) + index) % len(NODE_PORTS)])
+
+
+def prepare_ingress(ingress: Json) -> None:
+    ingress["status"] = {"loadBalancer": {}}
 
 
 def qos_class(spec: Json) -> str:

@@ -17,15 +17,15 @@ __all__ = ["CATALOG", "Catalog"]
 CATALOG: Final = Catalog(
     CORE
     + APPS
+    + AUTOSCALING
     + BATCH
+    + NETWORKING
     + POLICY
+    + ACCESS
     + STORAGE
     + SCHEDULING
     + DEVICES
     + COORDINATION
     + EVENTS
     + REVIEWS
-    + NETWORKING
-    + AUTOSCALING
-    + ACCESS
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from kubesched.cluster.apiserver import preparation
 from kubesched.cluster.apiserver.catalog.parts import status_of
 from kubesched.cluster.apiserver.defaulting import inert as defaults
 from kubesched.cluster.apiserver.resource import Resource, Rules
@@ -45,7 +46,7 @@ NETWORKING: Final = (
         short_names=("ing",),
         subresources=(status_of("Ingress"),),
         table=tables.INGRESSES,
-        rules=Rules(validate=rules.ingress_problems, counts_generations=True),
+        rules=Rules(prepare=preparation.prepare_ingress, validate=rules.ingress_problems, counts_generations=True),
     ),
     Resource(
         group="networking.k8s.io",

@@ -8,6 +8,7 @@ import random
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, Final
 
+import msgspec
 from starlette.applications import Starlette
 from starlette.requests import Request as PageRequest
 from starlette.responses import Response
@@ -138,7 +139,7 @@ def _headers(scope: Scope) -> dict[bytes, bytes]:
 
 def _pages(openapi: OpenApi, store: Store) -> Callable[..., Awaitable[None]]:
     async def version(_: PageRequest) -> Response:
-        return Response(encode(version_info()), media_type="application/json")
+        return Response(msgspec.json.format(encode(version_info())), media_type="application/json")
 
     async def openapi_document(request: PageRequest) -> Response:
         answer = openapi.answer(request.url.path, request.headers.get("accept", ""))

@@ -98,8 +98,9 @@ def cron_job_problems(cron_job: Json) -> list[Problem]:
     if not spec.get("schedule"):
         problems.append(required("spec.schedule"))
     elif len(spec["schedule"].split()) != 5 and not spec["schedule"].startswith("@"):
-        found = len(spec["schedule"].split())
-        problems.append(invalid("spec.schedule", spec["schedule"], f"expected exactly 5 fields, found {found}"))
+        found = spec["schedule"].split()
+        expected = f"expected exactly 5 fields, found {len(found)}: [{' '.join(found)}]"
+        problems.append(invalid("spec.schedule", spec["schedule"], expected))
     if spec.get("concurrencyPolicy") not in ("Allow", "Forbid", "Replace"):
         allowed = ("Allow", "Forbid", "Replace")
         problems.append(unsupported("spec.concurrencyPolicy", spec.get("concurrencyPolicy", ""), allowed))

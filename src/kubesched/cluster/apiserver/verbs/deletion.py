@@ -11,13 +11,20 @@ from kubesched.cluster.apiserver.options import DELETE_DEFAULTS, DeleteOptions
 from kubesched.cluster.apiserver.problems import unsupported
 from kubesched.cluster.apiserver.resource import Resource
 from kubesched.cluster.apiserver.storage import Entry, Store
+from kubesched.cluster.apiserver.validation.cluster import SYSTEM_CLASSES
 from kubesched.cluster.apiserver.verbs.writing import Writer
 
 Json = dict[str, Any]
 
 FOREGROUND: Final = "foregroundDeletion"
 ORPHAN: Final = "orphan"
-IMMORTAL_NAMESPACES: Final = frozenset({"default", "kube-public", "kube-system"})  # admission's NamespaceLifecycle
+IMMORTAL: Final = {
+    ("namespaces", name): "this namespace may not be deleted" for name in ("default", "kube-public", "kube-system")
+} | {
+    ("priorityclasses.scheduling.k8s.io", name): "this is a system priority class and cannot be deleted"
+    for name in SYSTEM_CLASSES
+}
+"""What every cluster has, and why it stays."""
 PROPAGATIONS: Final = ("Foreground", "Background", "Orphan")
 
 
@@ -42,8 +49,8 @@ class Deleter:
         found = bucket.get(namespace, name)
         if found is None:
             raise status.not_found(resource, name)
-        if resource.qualified == "namespaces" and name in IMMORTAL_NAMESPACES:
-            raise status.forbidden(resource, name, "this namespace may not be deleted")
+        if why := IMMORTAL.get((resource.qualified, name)):
+            raise status.forbidden(resource, name, why)
         value = found.decode()
         _check_options(options)
         _check_preconditions(resource, value["metadata"], options)
