@@ -40,6 +40,7 @@ ROOTS = {
     "autoscaling.v1": "Scale",
     "autoscaling.v2": "HorizontalPodAutoscaler",
     "discovery.v1": "EndpointSlice",
+    "node.v1": "RuntimeClass",
     "networking.v1": "Ingress IngressClass NetworkPolicy",
     "rbac.v1": "Role RoleBinding ClusterRole ClusterRoleBinding",
     "meta.v1": "DeleteOptions ListMeta Status",

@@ -1,4 +1,4 @@
-"""What other objects have to say about a new one: its namespace, priority class, limit ranges, storage class, quotas.
+"""What other objects have to say about a new one: namespace, classes of priority, runtime and storage, limits, quotas.
 
 A real server also mounts service account tokens, protects volumes in use by finalizers and taints new nodes as not
 ready. It is left out here because the controllers that would undo it are: a claim could never be deleted, and a node
@@ -13,6 +13,7 @@ from kubesched.cluster.apiserver import status
 from kubesched.cluster.apiserver.catalog import Catalog
 from kubesched.cluster.apiserver.quotas import Quotas
 from kubesched.cluster.apiserver.resource import Resource
+from kubesched.cluster.apiserver.runtime_classes import RuntimeClasses
 from kubesched.cluster.apiserver.storage import Bucket, Entry, Store
 from kubesched.cluster.apiserver.tables.volumes import CLASS_ANNOTATION, DEFAULT_CLASS
 from kubesched.objects.quantity import Quantity
@@ -36,6 +37,7 @@ class Admission:
         self._limit_ranges = _bucket(store, catalog, "limitranges")
         self._priority_classes = _bucket(store, catalog, "priorityclasses.scheduling.k8s.io")
         self._storage_classes = _bucket(store, catalog, "storageclasses.storage.k8s.io")
+        self._runtime_classes = RuntimeClasses(store, catalog)
         self.quotas = Quotas(store, catalog)
 
     def admit(self, resource: Resource, value: Json) -> None:
@@ -48,6 +50,7 @@ class Admission:
                 self._apply_limit_ranges(value)
                 self._apply_priority(value)
                 _tolerate_node_failures(value["spec"])
+                self._runtime_classes.admit(value)
             case "podgroups.scheduling.k8s.io":
                 self._apply_group_priority(resource, value)
             case "persistentvolumeclaims":

@@ -31,6 +31,18 @@ SCHEDULING: Final = (
         ),
     ),
     Resource(
+        group="node.k8s.io",
+        version="v1",
+        kind="RuntimeClass",
+        plural="runtimeclasses",
+        struct_name="node.v1.RuntimeClass",
+        namespaced=False,
+        table=cluster_tables.RUNTIME_CLASSES,
+        rules=Rules(
+            validate=cluster_rules.runtime_class_problems, validate_update=cluster_rules.runtime_class_update_problems
+        ),
+    ),
+    Resource(
         group="scheduling.k8s.io",
         version="v1alpha2",
         kind="PodGroup",

@@ -141,6 +141,10 @@ def _priority_class(value: Json, now: float) -> list[Any]:
     ]
 
 
+def _runtime_class(value: Json, now: float) -> list[Any]:
+    return [name_of(value), value.get("handler", ""), age_of(value, now)]
+
+
 def _quota(value: Json, now: float) -> list[Any]:
     status = value.get("status") or {}
     hard, used = status.get("hard") or {}, status.get("used") or {}
@@ -215,3 +219,4 @@ RESOURCE_SLICES: Final = TableLayout(columns("Name", "Node", "Driver", "Pool", "
 DEVICE_TAINT_RULES: Final = TableLayout(
     columns("Name", "Key", "Value", "Effect", "TimeAdded", "Age"), _device_taint_rule
 )
+RUNTIME_CLASSES: Final = TableLayout(columns("Name", "Handler", "Age"), _runtime_class)

@@ -1,11 +1,11 @@
-"""Nodes, configuration, priority classes, leases."""
+"""Nodes, configuration, classes of priority and runtime, leases."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
 from kubesched.cluster.apiserver.problems import Problem, duplicate, forbidden, invalid, required, shown, unsupported
-from kubesched.cluster.apiserver.validation.names import config_key_problems
+from kubesched.cluster.apiserver.validation.names import config_key_problems, dns_label_problems
 from kubesched.cluster.apiserver.validation.placement import EFFECTS
 from kubesched.objects.label_syntax import label_key_problems, label_value_problems
 
@@ -93,6 +93,18 @@ def priority_class_update_problems(priority_class: Json, old: Json) -> list[Prob
     if policy != old.get("preemptionPolicy"):
         problems.append(invalid("preemptionPolicy", policy, "field is immutable"))
     return problems
+
+
+def runtime_class_problems(runtime_class: Json) -> list[Problem]:
+    handler = runtime_class.get("handler", "")
+    if not handler:
+        return [required("handler")]
+    return [invalid("handler", handler, text) for text in dns_label_problems(handler)]
+
+
+def runtime_class_update_problems(runtime_class: Json, old: Json) -> list[Problem]:
+    handler = runtime_class.get("handler")
+    return [] if handler == old.get("handler") else [invalid("handler", handler, "field is immutable")]
 
 
 def lease_problems(lease: Json) -> list[Problem]:

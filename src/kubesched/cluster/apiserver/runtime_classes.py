@@ -1,0 +1,88 @@
+"""What a pod gets from its runtime class: overhead, node selector, tolerations (admission's RuntimeClass upstream)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kubesched.cluster.apiserver import status
+from kubesched.cluster.apiserver.catalog import Catalog
+from kubesched.cluster.apiserver.storage import Store
+from kubesched.objects.quantity import Quantity
+
+Json = dict[str, Any]
+
+
+class RuntimeClasses:
+    def __init__(self, store: Store, catalog: Catalog) -> None:
+        self._pods = catalog.named("pods")
+        classes = catalog.named("runtimeclasses.node.k8s.io")
+        self._classes = store.bucket(classes.bucket_name, classes.read_fields)
+
+    def admit(self, pod: Json) -> None:
+        """Changes the pod in place, or refuses it."""
+        spec, name = pod["spec"], pod["metadata"].get("name", "")
+        chosen = self._chosen(spec, name)
+        overhead = (chosen.get("overhead") or {}).get("podFixed") or {}
+        if overhead:
+            if spec.get("overhead") and _amounts(spec["overhead"]) != _amounts(overhead):
+                raise self._rejected(name, "Pod's Overhead doesn't match RuntimeClass's defined Overhead")
+            spec["overhead"] = overhead
+        elif "overhead" in spec:
+            raise self._rejected(name, "Pod Overhead set without corresponding RuntimeClass defined Overhead")
+        if "scheduling" in chosen:
+            self._apply_scheduling(spec, name, chosen["scheduling"])
+
+    def _chosen(self, spec: Json, pod: str) -> Json:
+        if "runtimeClassName" not in spec:
+            return {}
+        found = self._classes.get("", spec["runtimeClassName"])
+        if found is None:
+            raise self._rejected(pod, f'RuntimeClass "{spec["runtimeClassName"]}" not found')
+        return found.decode()
+
+    def _apply_scheduling(self, spec: Json, pod: str, scheduling: Json) -> None:
+        selector = spec.get("nodeSelector") or {}
+        for key, value in (scheduling.get("nodeSelector") or {}).items():
+            if selector.get(key, value) != value:
+                ours, theirs = f"runtimeClass.scheduling.nodeSelector[{key}]", f"pod.spec.nodeSelector[{key}]"
+                problem = f"conflict: {ours} = {value}; {theirs} = {selector[key]}"
+                raise status.forbidden(self._pods, pod, problem)
+            selector[key] = value
+        if selector:
+            spec["nodeSelector"] = selector
+        spec["tolerations"] = merged((spec.get("tolerations") or []) + (scheduling.get("tolerations") or []))
+
+    def _rejected(self, pod: str, why: str) -> Exception:
+        return status.forbidden(self._pods, pod, f"pod rejected: {why}")
+
+
+def merged(tolerations: list[Json]) -> list[Json]:
+    """Without those that another one covers; of equal ones, the first stays (`MergeTolerations`)."""
+    kept: list[Json] = []
+    for position, toleration in enumerate(tolerations):
+        later = [other for other in tolerations[position + 1 :] if other != toleration]
+        if not any(_covers(other, toleration) for other in (*kept, *later)):
+            kept.append(toleration)
+    return kept
+
+
+def _covers(one: Json, other: Json) -> bool:
+    """`isSuperset` upstream."""
+    if one == other:
+        return True
+    operator, limit = one.get("operator", "Equal"), one.get("tolerationSeconds")
+    if one.get("key", "") != other.get("key", "") and (one.get("key") or operator != "Exists"):
+        return False
+    if one.get("effect", "") not in ("", other.get("effect", "")):
+        return False
+    if one.get("effect") == "NoExecute" and limit is not None:
+        seconds = other.get("tolerationSeconds")
+        if seconds is None or seconds > limit:
+            return False
+    if operator == "Exists":
+        return True
+    return other.get("operator") == "Equal" and other.get("value", "") == one.get("value", "")
+
+
+def _amounts(resources: Json) -> dict[str, Quantity]:
+    return {name: Quantity.parse(amount) for name, amount in resources.items()}
