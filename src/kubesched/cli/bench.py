@@ -41,7 +41,7 @@ def bench(
         list[Path] | None,
         typer.Option(metavar="PATH", help="performance-config.yaml files, or folders with such files."),
     ] = None,
-    workload: Annotated[str, typer.Option(help="Only workloads whose CASE/NAME matches this expression.")] = "",
+    workload: Annotated[str, typer.Option(metavar="REGEX", help="Only workloads whose CASE/NAME matches.")] = "",
     label: Annotated[
         list[str] | None, typer.Option(metavar="LABEL", help="Only workloads with all these labels.")
     ] = None,
@@ -52,7 +52,9 @@ def bench(
             "cluster: against the cluster of --kubeconfig, which must have no other scheduler of that name."
         ),
     ] = Mode.CORE,
-    kubeconfig: Annotated[Path | None, typer.Option(help="The cluster to use with --mode cluster.")] = None,
+    kubeconfig: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The cluster to use with --mode cluster.")
+    ] = None,
     against: Annotated[
         list[str] | None,
         typer.Option(
@@ -60,13 +62,19 @@ def bench(
             help="Run every workload with another scheduler, too: its command line, with {kubeconfig}.",
         ),
     ] = None,
-    rounds: Annotated[int, typer.Option(min=1, help="How often every workload runs; schedulers take turns.")] = 1,
+    rounds: Annotated[
+        int, typer.Option(metavar="N", min=1, help="How often every workload runs; schedulers take turns.")
+    ] = 1,
     hold: Annotated[
         bool, typer.Option("--hold", help="Start the scheduler when the measured pods are all there, not before.")
     ] = False,
-    json_file: Annotated[Path | None, typer.Option("--json", help="Write scheduler_perf's dataItems here.")] = None,
-    time_limit: Annotated[float, typer.Option(min=1.0, help="Seconds until a workload counts as failed.")] = 300.0,
-    stages: Annotated[bool, typer.Option(help="Also show where the CPU time of a pod goes.")] = False,
+    json_file: Annotated[
+        Path | None, typer.Option("--json", metavar="FILE", help="Write scheduler_perf's dataItems here.")
+    ] = None,
+    time_limit: Annotated[
+        float, typer.Option(metavar="SECONDS", min=1.0, help="Seconds until a workload counts as failed.")
+    ] = 300.0,
+    stages: Annotated[bool, typer.Option("--stages", help="Also show where the CPU time of a pod goes.")] = False,
 ) -> None:
     """Run workloads one after the other and print their throughput."""
     if context.invoked_subcommand is not None:
@@ -100,7 +108,7 @@ def bench(
 @app.command()
 def plot(
     results: Annotated[list[Path], typer.Argument(metavar="FILE", help="Files that `bench --json` wrote.")],
-    out: Annotated[Path, typer.Option(help="The folder for the plots.")] = Path(),
+    out: Annotated[Path, typer.Option(metavar="DIR", help="The folder for the plots.")] = Path(),
 ) -> None:
     """Draw how the cost of a pod grows with nodes, pods and kinds of pods, as SVG."""
     plots = growth_plots([read_results(file) for file in results])

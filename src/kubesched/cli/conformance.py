@@ -23,7 +23,7 @@ _LONGEST_VALUE = 300
 @app.command()
 def conformance(
     paths: Annotated[list[Path], typer.Argument(metavar="PATH", help="Recordings, or folders of them.", exists=True)],
-    show: Annotated[int, typer.Option(help="How many differing cases to print.", min=0)] = 5,
+    show: Annotated[int, typer.Option(metavar="N", help="How many differing cases to print.", min=0)] = 5,
 ) -> None:
     """Decide every recorded case and print, per area, how many match; exit code 1 on any difference."""
     console = Console(highlight=False)

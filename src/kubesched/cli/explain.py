@@ -39,15 +39,21 @@ class Output(StrEnum):
 @app.command()
 def explain(
     pod: Annotated[str, typer.Argument(metavar="POD", help="The pod: NAME or NAMESPACE/NAME.")],
-    namespace: Annotated[str, typer.Option("--namespace", "-n", help="The pod's namespace.")] = "default",
-    kubeconfig: Annotated[str, typer.Option(help="As kubectl's; $KUBECONFIG and ~/.kube/config by default.")] = "",
+    namespace: Annotated[
+        str, typer.Option("--namespace", "-n", metavar="NAME", help="The pod's namespace.")
+    ] = "default",
+    kubeconfig: Annotated[
+        str, typer.Option(metavar="FILE", help="As kubectl's; $KUBECONFIG and ~/.kube/config by default.")
+    ] = "",
     manifests: Annotated[
         list[Path] | None,
         typer.Option(
             "--filename", "-f", metavar="PATH", help="Objects from a file or folder (- is stdin), not from a cluster."
         ),
     ] = None,
-    config: Annotated[Path | None, typer.Option(help="The scheduler's configuration file.", exists=True)] = None,
+    config: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The scheduler's configuration file.", exists=True)
+    ] = None,
     matrix: Annotated[bool, typer.Option("--matrix", help="Every plugin's score for every feasible node.")] = False,
     output: Annotated[Output, typer.Option("--output", "-o", help="For people, or for programs.")] = Output.TEXT,
 ) -> None:

@@ -25,14 +25,20 @@ FOLDER: Final = ".kubesched"
 
 @app.command()
 def up(
-    nodes: Annotated[int, typer.Option(help="How many simulated nodes.", min=0, max=32_000)] = 5,
-    nodes_from: Annotated[Path | None, typer.Option(help="Take the nodes from a file of Node manifests.")] = None,
-    port: Annotated[int, typer.Option(help="Port of the API server; 0: any free one.", min=0, max=65535)] = 8001,
-    data_dir: Annotated[
-        Path | None, typer.Option(help="Keep all objects here; without it they live in memory.")
+    nodes: Annotated[int, typer.Option(metavar="N", help="How many simulated nodes.", min=0, max=32_000)] = 5,
+    nodes_from: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Take the nodes from a file of Node manifests.")
     ] = None,
-    config: Annotated[Path | None, typer.Option(help="KubeSchedulerConfiguration of the scheduler.")] = None,
-    demo: Annotated[str, typer.Option(help=f"Begin with a situation: {', '.join(demo_names())}.")] = "",
+    port: Annotated[
+        int, typer.Option(metavar="N", help="Port of the API server; 0: any free one.", min=0, max=65535)
+    ] = 8001,
+    data_dir: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Keep all objects here; without it they live in memory.")
+    ] = None,
+    config: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="KubeSchedulerConfiguration of the scheduler.")
+    ] = None,
+    demo: Annotated[str, typer.Option(metavar="NAME", help=f"Begin with a situation: {', '.join(demo_names())}.")] = "",
     manifests: Annotated[
         list[Path] | None,
         typer.Option("--filename", "-f", metavar="PATH", help="Create what is in this file or folder."),
@@ -42,9 +48,9 @@ def up(
         bool, typer.Option("--insecure-http", help="Plain HTTP without a token, for curl.")
     ] = False,
     kubeconfig: Annotated[
-        Path | None, typer.Option(help=f"Where to write the kubeconfig file ({FOLDER}/kubeconfig).")
+        Path | None, typer.Option(metavar="FILE", help=f"Where to write the kubeconfig file ({FOLDER}/kubeconfig).")
     ] = None,
-    verbosity: Annotated[int, typer.Option("-v", min=0, max=10, help="Of the scheduler's log, as for `run`.")] = 0,
+    verbosity: Annotated[int, typer.Option("-v", metavar="N", min=0, max=10, help="More in the scheduler's log.")] = 0,
 ) -> None:
     """Start an API server, simulated nodes, controllers and the scheduler; kubectl just works. Ctrl-C ends it all."""
     if demo and demo not in demo_names():
