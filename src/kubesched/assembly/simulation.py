@@ -66,7 +66,7 @@ class Simulation:
         folder = config.parent if isinstance(config, Path) else None
         loaded, found = load_plugins(loaded, folder)
         registry = {**found, **(plugins or {})}
-        outside = Outside(api=api, recorder=self, clock=self.clock, random=random, plugins=registry)
+        outside = Outside(api=api, recorder=_EventList(self.events), clock=self.clock, random=random, plugins=registry)
         self._assembled = build_scheduler(loaded, gates, outside)
         api.connect(self._assembled.objects, self._assembled.handlers)
         self._snapshot = Snapshot(self._assembled.cache)
@@ -129,6 +129,7 @@ class Simulation:
         return self._snapshot.all()
 
     def placements(self) -> dict[str, str | None]:
+        """All pods with their nodes, as `schedule` returns them; nothing is tried."""
         return {pod.key: pod.spec.node_name or None for pod in self._assembled.objects.of(Pod)}
 
     def explain(self, pod: str | Pod) -> Explanation:
@@ -138,9 +139,6 @@ class Simulation:
     def why(self, pod: str | Pod) -> str:
         """The explanation as text."""
         return as_text(self.explain(pod))
-
-    def event(self, regarding: Pod, event_type: str, reason: str, action: str, note: str, **_: object) -> None:
-        self.events.append((regarding.key, reason, note))
 
     async def _schedule(self) -> None:
         while await self._assembled.scheduler.schedule_pending():
@@ -160,3 +158,13 @@ class Simulation:
         if found is None:
             raise InvalidObjectError("there is no such pod", kind="Pod", name=pod)
         return found
+
+
+class _EventList:
+    """The recorder of a simulation."""
+
+    def __init__(self, events: list[tuple[str, str, str]]) -> None:
+        self._events = events
+
+    def event(self, regarding: Pod, event_type: str, reason: str, action: str, note: str, **_: object) -> None:
+        self._events.append((regarding.key, reason, note))
