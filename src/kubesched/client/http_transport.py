@@ -57,15 +57,21 @@ class HttpTransport:
         url = f"{self._base}{path}?{query}" if query else f"{self._base}{path}"
         for last_try in (False, True):
             credential = await self._connection.credentials.current()
+            client = self._client_for(credential)
+            task = asyncio.current_task(self._loop)
+            assert task is not None
+            cancelled_before = task.cancelling()
             try:
-                client = self._client_for(credential)
                 builder = self._builder(client, method, url, time_limit)
                 if body is not None:
                     builder = builder.header("Content-Type", content_type).body_bytes(body)
-                answer = await cancellable(builder.build().send(), self._loop)
+                answer = await builder.build().send()
                 content = (await answer.bytes()).to_bytes()  # never waits: `send` has read it all
             except PyreqwestError as error:
                 raise transport_error(method, url, error) from error
+            finally:
+                if task.cancelling() > cancelled_before:  # as in `cancellable`, without another coroutine
+                    raise asyncio.CancelledError
             status = answer.status
             if status < 400:
                 return Response(status, content)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
+from functools import cache
 from typing import Any, Final, Protocol, TypeVar
 
 import msgspec
@@ -212,7 +213,12 @@ class Items(msgspec.Struct, frozen=True):
 
 def manifest_json(value: object) -> bytes:
     """A struct as JSON, with its apiVersion and kind in front."""
-    kind = KIND_OF[type(value)]
-    fields = encode(value)[1:]
-    separator = "," if fields != b"}" else ""
-    return f'{{"apiVersion":"{kind.api_version}","kind":"{kind.name}"{separator}'.encode() + fields
+    fields = encode(value)
+    opening = _opening(type(value))
+    return opening + b"," + fields[1:] if fields != b"{}" else opening + b"}"
+
+
+@cache
+def _opening(struct: type) -> bytes:
+    kind = KIND_OF[struct]
+    return f'{{"apiVersion":"{kind.api_version}","kind":"{kind.name}"'.encode()
