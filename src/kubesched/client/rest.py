@@ -9,7 +9,6 @@ from __future__ import annotations
 import random
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
-from functools import cache
 from typing import Any, Final, Protocol, TypeVar
 
 import msgspec
@@ -211,14 +210,12 @@ class Items(msgspec.Struct, frozen=True):
         return self.raw_items or []
 
 
+_OPENINGS: Final = {
+    struct: f'{{"apiVersion":"{kind.api_version}","kind":"{kind.name}"'.encode() for struct, kind in KIND_OF.items()
+}
+
+
 def manifest_json(value: object) -> bytes:
     """A struct as JSON, with its apiVersion and kind in front."""
-    fields = encode(value)
-    opening = _opening(type(value))
+    opening, fields = _OPENINGS[type(value)], encode(value)
     return opening + b"," + fields[1:] if fields != b"{}" else opening + b"}"
-
-
-@cache
-def _opening(struct: type) -> bytes:
-    kind = KIND_OF[struct]
-    return f'{{"apiVersion":"{kind.api_version}","kind":"{kind.name}"'.encode()
