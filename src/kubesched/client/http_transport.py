@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack
 from datetime import timedelta
-from typing import Final, TypeVar
+from typing import Final
 from urllib.parse import urlsplit
 
 from pyreqwest.client import Client
@@ -23,8 +23,6 @@ from kubesched.errors import ConfigurationError
 from kubesched.telemetry.logging import log
 
 _KEPT_HEADERS: Final = ("retry-after",)
-
-T = TypeVar("T")
 
 
 class HttpTransport:
@@ -57,15 +55,17 @@ class HttpTransport:
         url = f"{self._base}{path}?{query}" if query else f"{self._base}{path}"
         for last_try in (False, True):
             credential = await self._connection.credentials.current()
+            check_cancellation = cancellation_check(self._loop)
             try:
-                client = self._client_for(credential)
-                builder = self._builder(client, method, url, time_limit)
+                builder = self._builder(credential, method, url, time_limit)
                 if body is not None:
                     builder = builder.header("Content-Type", content_type).body_bytes(body)
-                answer = await cancellable(builder.build().send(), self._loop)
+                answer = await builder.build().send()
                 content = (await answer.bytes()).to_bytes()  # never waits: `send` has read it all
             except PyreqwestError as error:
                 raise transport_error(method, url, error) from error
+            finally:
+                check_cancellation()
             status = answer.status
             if status < 400:
                 return Response(status, content)
@@ -77,30 +77,38 @@ class HttpTransport:
         url = f"{self._base}{path}?{query}" if query else f"{self._base}{path}"
         for last_try in (False, True):
             credential = await self._connection.credentials.current()
-            client = self._client_for(credential)
             # Without the limit of 0 the last events of a burst stay in a buffer until more data comes.
-            builder = self._builder(client, "GET", url, time_limit).streamed_read_buffer_limit(0)
+            builder = self._builder(credential, "GET", url, time_limit).streamed_read_buffer_limit(0)
+            check_cancellation = cancellation_check(self._loop)
             try:
                 async with AsyncExitStack() as stack:
-                    answer = await cancellable(stack.enter_async_context(builder.build_streamed()))
+                    answer = await stack.enter_async_context(builder.build_streamed())
+                    check_cancellation()
                     if answer.status == 401 and not last_try and await self._renewed(credential):
                         continue
                     if answer.status >= 300:
-                        content = (await cancellable(answer.bytes())).to_bytes()
+                        content = (await answer.bytes()).to_bytes()
+                        check_cancellation()
                         raise_status(answer.status, content, _headers_of(answer), method="GET", url=url)
                     reader = answer.body_reader
-                    while (chunk := await cancellable(reader.read_chunk(), self._loop)) is not None:
+                    while (chunk := await reader.read_chunk()) is not None:
+                        check_cancellation()
                         yield chunk.to_bytes()
+                    check_cancellation()
                     return
             except PyreqwestError as error:
+                check_cancellation()
                 raise transport_error("GET", url, error) from error
 
-    def _builder(self, client: Client, method: str, url: str, time_limit: float) -> RequestBuilder:
+    def _builder(self, credential: Credential, method: str, url: str, time_limit: float) -> RequestBuilder:
+        client = self._client
+        if client is None or credential is not self._credential:
+            client = self._client_for(credential)
         builder = client.request(method, url)
         if time_limit != TIME_LIMIT:  # the client's own
             builder = builder.timeout(timedelta(seconds=time_limit))
-        if self._credential is not None and self._credential.authorization:
-            builder = builder.header("Authorization", self._credential.authorization)
+        if credential.authorization:
+            builder = builder.header("Authorization", credential.authorization)
         return builder
 
     async def close(self) -> None:
@@ -110,8 +118,6 @@ class HttpTransport:
 
     def _client_for(self, credential: Credential) -> Client:
         """A new certificate needs new connections, a new token does not."""
-        if credential is self._credential and self._client is not None:
-            return self._client
         before, self._credential = self._credential, credential
         if self._client is None:
             self._loop = asyncio.get_running_loop()
@@ -129,20 +135,22 @@ class HttpTransport:
         return await self._connection.credentials.current() is not used
 
 
-async def cancellable(work: Awaitable[T], loop: asyncio.AbstractEventLoop | None = None) -> T:
-    """What the library's `work` gives, or CancelledError if the task was cancelled meanwhile.
+def cancellation_check(loop: asyncio.AbstractEventLoop | None) -> Callable[[], None]:
+    """To be called after every wait for the library: CancelledError if the task has been cancelled since now.
 
     The library loses a cancellation that comes in the same moment as the answer, or as a failure, and a loop of
-    requests would go on. Finding out which `loop` is running costs a system call.
+    requests would go on. Without being told which `loop` is running, finding out costs a system call.
     """
     task = asyncio.current_task(loop)
     assert task is not None
-    cancelled_before = task.cancelling()
-    try:
-        return await work
-    finally:
-        if task.cancelling() > cancelled_before:
+    cancelling = task.cancelling
+    cancelled_before = cancelling()
+
+    def check() -> None:
+        if cancelling() > cancelled_before:
             raise asyncio.CancelledError
+
+    return check
 
 
 def _headers_of(answer: AnyResponse) -> dict[str, str]:

@@ -28,9 +28,10 @@ class RateLimiter:
         if self._qps < 0:
             return 0.0
         now = self._clock.monotonic()
-        self._tokens = min(self._burst, self._tokens + (now - self._filled_at) * self._qps) - 1.0
+        filled = self._tokens + (now - self._filled_at) * self._qps
+        self._tokens = left = (filled if filled < self._burst else self._burst) - 1.0
         self._filled_at = now
-        return max(0.0, -self._tokens / self._qps)
+        return 0.0 if left >= 0.0 else -left / self._qps
 
     def give_back(self) -> None:
         """Return a token whose request was given up while it waited."""

@@ -18,6 +18,7 @@ from typing import Final
 
 import msgspec
 
+from kubesched.client.backlog import Backlog
 from kubesched.client.backoff import jittered
 from kubesched.client.paths import collection_path, object_path
 from kubesched.client.rest import STRATEGIC_MERGE, ApiObject, RestClient, manifest_json
@@ -75,7 +76,7 @@ class EventRecorder:
         self._instance = f"{reporting_controller}-{hostname}"
         # Ordered: the front of a plain dict gets slower to find with everything that is taken from there.
         self._remembered: OrderedDict[_Key, _Remembered] = OrderedDict()
-        self._queue: asyncio.Queue[Event] = asyncio.Queue(QUEUE_LENGTH)
+        self._queue: Backlog[Event] = Backlog(QUEUE_LENGTH)
         self._tasks: list[asyncio.Task[None]] = []
         self._last_stamp = 0
         self.dropped = 0
@@ -121,12 +122,12 @@ class EventRecorder:
         self._enqueue(event)
 
     def start(self) -> None:
-        writers = [self._write_queued() for _ in range(WRITERS)]
+        writers = [self._queue.work(self._write) for _ in range(WRITERS)]
         self._tasks = [asyncio.create_task(coroutine) for coroutine in (*writers, self._refresh(), self._finish())]
 
     async def drained(self) -> None:
         """Return when every event recorded so far is written, or given up."""
-        await self._queue.join()
+        await self._queue.drained()
 
     async def stop(self, *, grace: float = 0.0) -> None:
         """Give the queue `grace` seconds to empty, then stop."""
@@ -143,21 +144,8 @@ class EventRecorder:
                 await task
 
     def _enqueue(self, event: Event) -> None:
-        try:
-            self._queue.put_nowait(event)
-        except asyncio.QueueFull:
+        if not self._queue.put(event):
             self.dropped += 1
-
-    async def _write_queued(self) -> None:
-        while True:
-            event = await self._queue.get()
-            try:
-                await self._write(event)
-            except Exception as error:
-                self.dropped += 1
-                log.error("Unable to write event", error, event=event)
-            finally:
-                self._queue.task_done()
 
     async def _write(self, event: Event) -> None:
         """Write it, trying again where that may help (recordEvent)."""
@@ -177,6 +165,10 @@ class EventRecorder:
                 # Its creation and its series crossed: the patch finds it now.
             except ClientError as error:
                 log.error("Unable to write event (may retry after sleeping)", error)
+            except Exception as error:  # a defect of ours: the writer goes on with the next event
+                self.dropped += 1
+                log.error("Unable to write event", error, event=event)
+                return
             await self._clock.sleep(jittered(self._rng, RETRY_DELAY, 0.25))
         self.dropped += 1
         log.error("Unable to write event (retry limit exceeded!)", event=event)

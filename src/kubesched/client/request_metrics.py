@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from collections import Counter
+from collections.abc import Iterable
+from typing import Final
 
 from kubesched.telemetry.component_metrics import RestClientMetrics
-from kubesched.telemetry.instruments import HistogramSeries, NumberSeries
-
-
-class _Series(NamedTuple):
-    """What a request with certain labels is recorded to."""
-
-    requests: NumberSeries
-    duration: HistogramSeries
-    sent: HistogramSeries
-    received: HistogramSeries
-
+from kubesched.telemetry.instruments import HistogramSeries
 
 _MOST_NOTED: Final = 256
+
+
+class _Requests:
+    """Requests with the same labels: those not counted yet, as (seconds, bytes sent, bytes received)."""
+
+    def __init__(self, metrics: RestClientMetrics, code: str, verb: str, host: str) -> None:
+        self.noted: list[tuple[float, int, int]] = []
+        self._number = metrics.requests.labels(code, verb, host)
+        self._duration = metrics.request_duration.labels(verb, host)
+        self._sent = metrics.request_size.labels(verb, host)
+        self._received = metrics.response_size.labels(verb, host)
+
+    def count(self) -> None:
+        if self.noted:
+            seconds, sent, received = zip(*self.noted, strict=True)
+            self.noted.clear()
+            self._number.add(len(seconds))
+            for duration in seconds:
+                self._duration.observe(duration)
+            _observe_all(self._sent, sent)
+            _observe_all(self._received, received)
 
 
 class RequestMetrics:
@@ -29,22 +42,27 @@ class RequestMetrics:
 
     def __init__(self, metrics: RestClientMetrics) -> None:
         self._metrics = metrics
-        self._series: dict[tuple[str, str, str], _Series] = {}
-        self._limited: list[tuple[str, str, float]] = []
-        self._finished: list[tuple[str, str, str, float, int, int]] = []
+        self._limited: dict[tuple[str, str], list[float]] = {}
+        self._requests: dict[tuple[str, str, str], _Requests] = {}
         metrics.before_reading(self._count)
 
     def rate_limited(self, *, verb: str, host: str, seconds: float) -> None:
-        self._limited.append((verb, host, seconds))
-        if len(self._limited) >= _MOST_NOTED:
+        limited = self._limited.get((verb, host))
+        if limited is None:
+            limited = self._limited[verb, host] = []
+        limited.append(seconds)
+        if len(limited) >= _MOST_NOTED:
             self._count()
 
     def request_finished(
         self, *, verb: str, host: str, code: str, seconds: float, sent_bytes: int, received_bytes: int
     ) -> None:
-        self._finished.append((code, verb, host, seconds, sent_bytes, received_bytes))
-        if len(self._finished) >= _MOST_NOTED:
-            self._count()
+        requests = self._requests.get((code, verb, host))
+        if requests is None:
+            requests = self._requests[code, verb, host] = _Requests(self._metrics, code, verb, host)
+        requests.noted.append((seconds, sent_bytes, received_bytes))
+        if len(requests.noted) >= _MOST_NOTED:
+            requests.count()
 
     def request_retried(self, *, verb: str, host: str, code: str) -> None:
         self._metrics.request_retries.labels(code, verb, host).inc()
@@ -53,23 +71,14 @@ class RequestMetrics:
         self._metrics.exec_plugin_call.labels(str(exit_code), call_status).inc()
 
     def _count(self) -> None:
-        limited, self._limited = self._limited, []
-        for verb, host, seconds in limited:
-            self._metrics.rate_limiter_duration.observe(seconds, verb, host)
-        finished, self._finished = self._finished, []
-        for code, verb, host, seconds, sent, received in finished:
-            series = self._series.get((code, verb, host)) or self._new_series(code, verb, host)
-            series.requests.inc()
-            series.duration.observe(seconds)
-            series.sent.observe(sent)
-            series.received.observe(received)
+        for (verb, host), limited in self._limited.items():
+            _observe_all(self._metrics.rate_limiter_duration.labels(verb, host), limited)
+            limited.clear()
+        for requests in self._requests.values():
+            requests.count()
 
-    def _new_series(self, code: str, verb: str, host: str) -> _Series:
-        metrics = self._metrics
-        series = self._series[code, verb, host] = _Series(
-            metrics.requests.labels(code, verb, host),
-            metrics.request_duration.labels(verb, host),
-            metrics.request_size.labels(verb, host),
-            metrics.response_size.labels(verb, host),
-        )
-        return series
+
+def _observe_all(series: HistogramSeries, values: Iterable[float]) -> None:
+    """Requests of one kind mostly have the same few sizes, and wait no time at all: each value is observed once."""
+    for value, times in Counter(values).items():
+        series.observe(value, times)

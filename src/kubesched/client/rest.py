@@ -210,9 +210,12 @@ class Items(msgspec.Struct, frozen=True):
         return self.raw_items or []
 
 
+_OPENINGS: Final = {
+    struct: f'{{"apiVersion":"{kind.api_version}","kind":"{kind.name}"'.encode() for struct, kind in KIND_OF.items()
+}
+
+
 def manifest_json(value: object) -> bytes:
     """A struct as JSON, with its apiVersion and kind in front."""
-    kind = KIND_OF[type(value)]
-    fields = encode(value)[1:]
-    separator = "," if fields != b"}" else ""
-    return f'{{"apiVersion":"{kind.api_version}","kind":"{kind.name}"{separator}'.encode() + fields
+    opening, fields = _OPENINGS[type(value)], encode(value)
+    return opening + b"," + fields[1:] if fields != b"{}" else opening + b"}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Final, Generic, TypeVar
 
 import msgspec
@@ -76,8 +75,9 @@ class LineSplitter:
     def __init__(self) -> None:
         self._rest: list[bytes] = []
 
-    def feed(self, chunk: bytes) -> Iterator[bytes]:
-        """The lines that this chunk completes, without blank ones. Take them all before the next chunk."""
+    def feed(self, chunk: bytes) -> list[bytes]:
+        """The lines that this chunk completes, without blank ones."""
+        lines = []
         start = 0
         # `find` is several times as fast as `split`, which looks at byte after byte.
         while (end := chunk.find(b"\n", start)) >= 0:
@@ -86,7 +86,8 @@ class LineSplitter:
                 line = b"".join([*self._rest, line])
                 self._rest = []
             if line:
-                yield line
+                lines.append(line)
             start = end + 1
         if start < len(chunk):
             self._rest.append(chunk[start:])
+        return lines

@@ -8,7 +8,7 @@ import ipaddress
 import json
 import random
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine
 from contextlib import aclosing, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -19,15 +19,16 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
+from pyreqwest.exceptions import PyreqwestError
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from kubesched.client import connect, kubeconfig
+from kubesched.client import connect, http_transport, kubeconfig
 from kubesched.client.connection import Connection, Impersonation, TLSOptions
 from kubesched.client.credentials import RECHECK_SECONDS, Credential, FileCredentials, FixedCredentials
-from kubesched.client.http_transport import HttpTransport, cancellable
+from kubesched.client.http_transport import HttpTransport
 from kubesched.client.rest import RestClient
 from kubesched.client.transport import raise_for_status
 from kubesched.clock import VirtualClock
@@ -229,21 +230,65 @@ async def test_events_arrive_without_waiting_for_more() -> None:
         assert received == b'{"n":1}\n{"n":2}\n'
 
 
-@pytest.mark.parametrize("fails", [pytest.param(False, id="by an answer"), pytest.param(True, id="by a failure")])
-async def test_a_cancellation_that_the_library_swallows_is_raised_after_all(fails: bool) -> None:
-    """What comes in the same moment must not let a cancelled task go on."""
-    started = asyncio.Event()
+class DeafLibrary:
+    """Client, request, answer and body of a library that ends when it is cancelled: with an answer, or a failure."""
 
-    async def ends_when_cancelled() -> bytes:
-        started.set()
-        with suppress(asyncio.CancelledError):
-            await asyncio.Event().wait()
-        if fails:
-            raise TransportError("connection refused")
+    status = 200
+
+    def __init__(self, *, fails: bool) -> None:
+        self._fails = fails
+        self.started = asyncio.Event()
+
+    def request(self, method: str, url: str) -> DeafLibrary:
+        return self
+
+    build = build_streamed = lambda self: self
+    streamed_read_buffer_limit = timeout = lambda self, value: self
+    body_reader = property(lambda self: self)
+
+    async def __aenter__(self) -> DeafLibrary:
+        return self
+
+    async def __aexit__(self, *error: object) -> None: ...
+
+    async def send(self) -> DeafLibrary:
+        await self.read_chunk()
+        return self
+
+    async def bytes(self) -> DeafLibrary:
+        return self
+
+    def to_bytes(self) -> object:
         return b"an answer"
 
-    task = asyncio.create_task(cancellable(ends_when_cancelled()))
-    await started.wait()
+    async def read_chunk(self) -> None:
+        self.started.set()
+        with suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+        if self._fails:
+            raise PyreqwestError("connection refused")
+
+
+async def ask(transport: HttpTransport) -> None:
+    await transport.request("GET", "/", time_limit=60.0)
+
+
+async def follow(transport: HttpTransport) -> None:
+    async with aclosing(transport.stream("/", time_limit=60.0)) as chunks:
+        async for _ in chunks:
+            pass
+
+
+@pytest.mark.parametrize("use", [pytest.param(ask, id="a request"), pytest.param(follow, id="a stream")])
+@pytest.mark.parametrize("fails", [pytest.param(False, id="by an answer"), pytest.param(True, id="by a failure")])
+async def test_a_cancellation_that_the_library_swallows_is_raised_after_all(
+    use: Callable[[HttpTransport], Coroutine[Any, Any, None]], fails: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What comes in the same moment must not let a cancelled task go on."""
+    library = DeafLibrary(fails=fails)
+    monkeypatch.setattr(http_transport, "build_client", lambda *args: library)
+    task = asyncio.create_task(use(HttpTransport(Connection(server="http://nowhere"))))
+    await library.started.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
@@ -252,19 +297,21 @@ async def test_a_cancellation_that_the_library_swallows_is_raised_after_all(fail
 async def test_cleaning_up_after_a_cancellation_may_still_send() -> None:
     """Only a cancellation during the request counts, not one before it."""
     sent = []
+    async with serving() as running:
+        transport = running.connect()
 
-    async def work() -> None:
-        try:
-            await asyncio.Event().wait()
-        finally:
-            sent.append(await cancellable(asyncio.sleep(0, "released")))
+        async def work() -> None:
+            try:
+                await asyncio.Event().wait()
+            finally:
+                sent.append((await transport.request("GET", "/echo/x", time_limit=60.0)).status)
 
-    task = asyncio.create_task(work())
-    await asyncio.sleep(0)
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    assert sent == ["released"]
+        task = asyncio.create_task(work())
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    assert sent == [200]
 
 
 async def test_a_stream_that_is_refused() -> None:
