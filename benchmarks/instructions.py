@@ -3,8 +3,8 @@
     python benchmarks/instructions.py             # a pod, from its first event to its confirmed binding
     python benchmarks/instructions.py --steps     # what constructs of Python cost
 
-It needs valgrind (`--tool=callgrind`), and takes a minute or two. Everything is run twice, with a few repetitions and with
-many: the difference is theirs alone, and repeats to half a percent, whatever else the machine does.
+It needs valgrind (`--tool=callgrind`), and takes a minute or two. Everything is run twice, with a few repetitions and
+with many: the difference is theirs alone, and repeats to a percent, whatever else the machine does.
 """
 
 from __future__ import annotations
