@@ -2,8 +2,8 @@
 
     Evaluator          filter(pod) -> Fit, rank(fit) -> Ranking
       Lineup           the plugins, and the guarded calling of them
-      Evaluations      finds what is kept for a pod's template, by its Standing: the ties to each plugin
-        Family         answers of all plugins but those that see sums only, for templates with equal ties to them
+      Evaluations      finds what is kept for a pod's template, by its Standing: what each plugin looks at
+        Family         answers of all plugins but those that see sums only, for templates alike to them
           ChangeTracker     which rows changed since the last time (from the table's journals)
           FilterColumns     a FilterColumn per plugin
           FamilyScores      a ScoreColumn per plugin, and the points of each row

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Hashable
-from itertools import count
-from typing import Final
+from typing import Final, TypeAlias
 from weakref import WeakValueDictionary
 
 from kubesched.columns import Cluster, PodInfo, PodTemplate
@@ -21,6 +20,8 @@ _BYTES_PER_ENTRY: Final = 32 << 10
 _BYTES_PER_ROW: Final = 128
 _FEWEST_KEPT: Final = 8
 
+_Key: TypeAlias = tuple[Family, Hashable]
+
 
 class Evaluations:
     """Finds what is kept for a pod, or begins anew; beyond a number of bytes, the least recently used leave."""
@@ -29,19 +30,18 @@ class Evaluations:
         self._lineup = lineup
         self._cluster = cluster
         self._memory = memory
-        self._kept: OrderedDict[Kept, Hashable] = OrderedDict()  # with their keys
-        self._by_key: dict[Hashable, Kept] = {}
+        self._kept: OrderedDict[Kept, _Key] = OrderedDict()
+        self._by_key: dict[_Key, Kept] = {}
         self._families: WeakValueDictionary[Hashable, Family] = WeakValueDictionary()
-        self._numbers = count()
         self.asked = Asked()
         self.hits = 0
         self.misses = 0
 
     def standing_of(self, template: PodTemplate) -> Standing:
-        """The template's ties to the plugins as they are now. It is kept with the template."""
+        """How the template stands to the plugins now. It is kept with the template."""
         standing: Standing | None = template.memo.get(self)
         if standing is None:
-            standing = template.memo[self] = Standing(template, self._lineup, next(self._numbers))
+            standing = template.memo[self] = Standing(template, self._lineup)
         else:
             standing.renew(template)
         return standing
@@ -49,10 +49,11 @@ class Evaluations:
     def kept_for(self, pod: PodInfo, standing: Standing) -> Kept:
         kept = standing.kept()
         if kept is None or kept not in self._kept:
-            kept = self._by_key.get(standing.key)
+            family = self._family_of(pod, standing)
+            kept = self._by_key.get((family, standing.sums))
             if kept is None:
                 self.misses += 1
-                return self._keep(pod, standing)
+                return self._keep(pod, standing, family)
             standing.keep(kept)
         self.hits += 1
         self._kept.move_to_end(kept)
@@ -70,14 +71,19 @@ class Evaluations:
         self._kept.clear()
         self._by_key.clear()
 
-    def _keep(self, pod: PodInfo, standing: Standing) -> Kept:
+    def _family_of(self, pod: PodInfo, standing: Standing) -> Family:
         family = self._families.get(standing.family)
         if family is None:
             family = self._families[standing.family] = Family(pod, standing, self._lineup, self._cluster, self.asked)
+        standing.family = family.key  # one object for all of them
+        return family
+
+    def _keep(self, pod: PodInfo, standing: Standing, family: Family) -> Kept:
         kept = Kept(pod, standing, family, self._lineup, self._cluster, self.asked)
+        key = (family, standing.sums)
         standing.keep(kept)
-        self._by_key[standing.key] = kept
-        self._kept[kept] = standing.key
+        self._by_key[key] = kept
+        self._kept[kept] = key
         each = _BYTES_PER_ENTRY + _BYTES_PER_ROW * self._cluster.nodes.capacity
         while len(self._kept) > max(_FEWEST_KEPT, self._memory // each):
             del self._by_key[self._kept.popitem(last=False)[1]]

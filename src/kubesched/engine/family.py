@@ -11,9 +11,9 @@ from kubesched.columns import Booleans, Cluster, Journal, PodInfo
 from kubesched.engine.asked import Asked
 from kubesched.engine.family_scores import FamilyScores
 from kubesched.engine.filter_columns import FilterColumns
-from kubesched.engine.lineup import Lineup
+from kubesched.engine.lineup import Lineup, Reaches
 from kubesched.engine.pre_filtering import PreFilterAnswers
-from kubesched.engine.standing import Standing, Tie
+from kubesched.engine.standing import Standing
 from kubesched.engine.tracker import MOST_ROWS_ONE_BY_ONE, ChangeTracker, as_rows
 from kubesched.framework import CycleState, FilterPlugin, PreFilterPlugin, PreScorePlugin, Reach, ScorePlugin
 
@@ -31,7 +31,7 @@ class BySums(NamedTuple):
 
 
 class Family:
-    """The answers of all plugins but those that see sums only, for templates that have the same ties to them.
+    """The answers of all plugins but those that see sums only, for templates that these cannot tell apart.
 
     After `refresh` they equal what the plugins would answer if all of them were asked about every row.
     """
@@ -45,16 +45,19 @@ class Family:
         self._is_settled = False  # no answer changes before a node does, or a basis
         self.lasting = CycleState(pod)
         """What plugins write in PreFilter and PreScore, where that outlives the cycle."""
-        ties = standing.ties
-        self.reach = {name: tie.reach for name, tie in ties.items()}
-        self.by_sums = _by_sums(ties, lineup)
-        self.pre_filters = PreFilterAnswers([p for p in lineup.pre_filters if ties[p.name].reach in _KEPT])
+        self.reaches = dict(zip(lineup.plugins, standing.family[0], strict=True))
+        """By the names of plugins."""
+        self.key = standing.family
+        """What its templates have in common."""
+        reach = {name: reaches.reach for name, reaches in self.reaches.items()}
+        self.by_sums = _by_sums(self.reaches, lineup)
+        self.pre_filters = PreFilterAnswers([p for p in lineup.pre_filters if reach[p.name] in _KEPT])
         self.filters = FilterColumns(
-            [(p, ties[p.name].reach) for p in lineup.filters if ties[p.name].reach in _KEPT], cluster, asked
+            [(p, reach[p.name]) for p in lineup.filters if reach[p.name] in _KEPT], cluster, asked
         )
-        self.scores = FamilyScores(ties, lineup, cluster, asked)
-        self.asked_in_every_cycle = [p for p in lineup.filters if ties[p.name].reach is Reach.CYCLE]
-        self.pre_filters_last = all(ties[p.name].reach is not Reach.CYCLE for p in lineup.pre_filters)
+        self.scores = FamilyScores(self.reaches, lineup, cluster, asked)
+        self.asked_in_every_cycle = [p for p in lineup.filters if reach[p.name] is Reach.CYCLE]
+        self.pre_filters_last = all(reach[p.name] is not Reach.CYCLE for p in lineup.pre_filters)
         self.fits: Booleans = np.zeros(0, dtype=np.bool_)
         """Per row: it has a node, and no kept filter rejects the pod there."""
         self.version = 0
@@ -121,13 +124,13 @@ class Family:
         self.scores.ask(state, pod, nodes, reaches)
 
 
-def _by_sums(ties: Mapping[str, Tie], lineup: Lineup) -> BySums:
-    filters = [plugin for plugin in lineup.filters if ties[plugin.name].reach is Reach.SUMS]
-    scores = [item for item in lineup.scores if ties[item[0].name].score_reach is Reach.SUMS]
+def _by_sums(reaches: Mapping[str, Reaches], lineup: Lineup) -> BySums:
+    filters = [plugin for plugin in lineup.filters if reaches[plugin.name].reach is Reach.SUMS]
+    scores = [item for item in lineup.scores if reaches[item[0].name].score_reach is Reach.SUMS]
     return BySums(
-        pre_filters=[plugin for plugin in lineup.pre_filters if ties[plugin.name].reach is Reach.SUMS],
+        pre_filters=[plugin for plugin in lineup.pre_filters if reaches[plugin.name].reach is Reach.SUMS],
         filters=[(plugin, Reach.SUMS) for plugin in filters],
-        pre_scores=[(plugin, True) for plugin in lineup.pre_scores if ties[plugin.name].score_reach is Reach.SUMS],
+        pre_scores=[(plugin, True) for plugin in lineup.pre_scores if reaches[plugin.name].score_reach is Reach.SUMS],
         scores=scores,
         names=frozenset([*(plugin.name for plugin in filters), *(plugin.name for plugin, _ in scores)]),
     )

@@ -8,10 +8,9 @@ import numpy as np
 
 from kubesched.columns import Booleans, Cluster, Integers, NodeView, PodInfo
 from kubesched.engine.asked import Asked
-from kubesched.engine.lineup import Lineup, ask_score
+from kubesched.engine.lineup import Lineup, Reaches, ask_score
 from kubesched.engine.pre_scoring import PreScoreAnswers
 from kubesched.engine.score_column import ScoreColumn
-from kubesched.engine.standing import Tie
 from kubesched.engine.tracker import MOST_ROWS_ONE_BY_ONE
 from kubesched.framework import CycleState, Reach, ScorePlugin
 
@@ -24,20 +23,20 @@ class FamilyScores:
     `points` are the sum of the local ones.
     """
 
-    def __init__(self, ties: Mapping[str, Tie], lineup: Lineup, cluster: Cluster, asked: Asked) -> None:
+    def __init__(self, reaches: Mapping[str, Reaches], lineup: Lineup, cluster: Cluster, asked: Asked) -> None:
         self._cluster = cluster
         self._asked = asked
         self._plugins = [
-            (plugin, weight, ties[plugin.name].score_reach)
+            (plugin, weight, reaches[plugin.name].score_reach)
             for plugin, weight in lineup.scores
-            if ties[plugin.name].score_reach is not Reach.SUMS
+            if reaches[plugin.name].score_reach is not Reach.SUMS
         ]
-        reaches = [(plugin, ties[plugin.name].score_reach) for plugin in lineup.pre_scores]
+        pre_scores = [(plugin, reaches[plugin.name].score_reach) for plugin in lineup.pre_scores]
         self.pre_scores = PreScoreAnswers(
-            [(plugin, reach is not Reach.CYCLE) for plugin, reach in reaches if reach is not Reach.SUMS]
+            [(plugin, reach is not Reach.CYCLE) for plugin, reach in pre_scores if reach is not Reach.SUMS]
         )
         self._least_total = 0 if lineup.scores else 1  # without score plugins every node gets 1 (prioritizeNodes)
-        self._all_last = all(reach is not Reach.CYCLE for _, reach in reaches) and all(
+        self._all_last = all(reach is not Reach.CYCLE for _, reach in pre_scores) and all(
             reach is not Reach.CYCLE for _, _, reach in self._plugins
         )
         self._is_complete = False

@@ -112,7 +112,7 @@ class Kept:
 
     def _state_of(self, plugin: PreFilterPlugin, state: CycleState) -> CycleState:
         """Where a plugin's PreFilter may write."""
-        reach = self.family.reach[plugin.name]
+        reach = self.family.reaches[plugin.name].reach
         if reach is Reach.CYCLE:
             return state
         return self._lasting if reach is Reach.SUMS else self.family.lasting

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ParamSpec, TypeVar
+from typing import Final, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -29,6 +29,18 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
+class Reaches(NamedTuple):
+    """The reach of a plugin's PreFilter and Filter, and that of its PreScore and Score. There is one of each kind."""
+
+    reach: Reach
+    score_reach: Reach
+
+
+_REACHES: Final = {reach: {score_reach: Reaches(reach, score_reach) for score_reach in Reach} for reach in Reach}
+BY_SUMS: Final = _REACHES[Reach.SUMS][Reach.SUMS]
+IN_EVERY_CYCLE: Final = _REACHES[Reach.CYCLE][Reach.CYCLE]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Lineup:
     """A profile's plugins from PreFilter to Score; scores come with their weights."""
@@ -45,6 +57,11 @@ class Lineup:
         return {plugin.name: plugin for plugin in (*self.pre_filters, *self.filters, *self.pre_scores, *scores)}
 
     @cached_property
+    def number_of(self) -> dict[str, int]:
+        """A plugin's place among `plugins`."""
+        return {name: number for number, name in enumerate(self.plugins)}
+
+    @cached_property
     def with_basis(self) -> list[Plugin]:
         return [plugin for plugin in self.plugins.values() if type(plugin).basis is not Plugin.basis]
 
@@ -54,27 +71,31 @@ class Lineup:
             return {}
         return {p.name: before for p, before, now in zip(self.with_basis, old, new, strict=True) if before != now}
 
-    def reaches_of(self, plugin: Plugin, template: PodTemplate) -> tuple[Reach, Reach]:
-        """The reach of PreFilter and Filter, and that of PreScore and Score."""
+    def reaches_of(self, plugin: Plugin, template: PodTemplate) -> Reaches:
         reach = plugin.reach_of(template)
-        if not isinstance(plugin, ScorePlugin):
-            return reach, reach
-        return reach, _score_reach(plugin, plugin.score_reach_of(template))
+        score_reach = plugin.score_reach_of(template) if isinstance(plugin, ScorePlugin) else reach
+        return _reaches(plugin, reach, score_reach)
 
     @cached_property
-    def fixed_reaches(self) -> dict[str, tuple[Reach, Reach]]:
-        """As `reaches_of`, for those plugins that do not look at the template for it."""
-        return {
-            plugin.name: (plugin.reach, _score_reach(plugin, getattr(plugin, "score_reach", None) or plugin.reach))
-            for plugin in self.plugins.values()
-            if type(plugin).reach_of is Plugin.reach_of
-            and (not isinstance(plugin, ScorePlugin) or type(plugin).score_reach_of is ScorePlugin.score_reach_of)
-        }
+    def with_reaches(self) -> list[tuple[Plugin, Reaches | None]]:
+        """All of them, with their reaches if they don't look at the template for these."""
+        return [(plugin, _fixed_reaches(plugin)) for plugin in self.plugins.values()]
 
 
-def _score_reach(plugin: Plugin, reach: Reach) -> Reach:
+def _fixed_reaches(plugin: Plugin) -> Reaches | None:
+    if type(plugin).reach_of is not Plugin.reach_of:
+        return None
+    if isinstance(plugin, ScorePlugin):
+        asks = type(plugin).score_reach_of is not ScorePlugin.score_reach_of
+        return None if asks else _reaches(plugin, plugin.reach, plugin.score_reach or plugin.reach)
+    return _reaches(plugin, plugin.reach, plugin.reach)
+
+
+def _reaches(plugin: Plugin, reach: Reach, score_reach: Reach) -> Reaches:
     """A normalised score must notice when it ceases to be the same everywhere: it is not remembered by sums."""
-    return Reach.ROW if reach is Reach.SUMS and isinstance(plugin, ScorePlugin) and plugin.normalizes() else reach
+    if score_reach is Reach.SUMS and isinstance(plugin, ScorePlugin) and plugin.normalizes():
+        score_reach = Reach.ROW
+    return _REACHES[reach][score_reach]
 
 
 def ask_pre_filter(

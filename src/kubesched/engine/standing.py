@@ -2,29 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Hashable
+from typing import TYPE_CHECKING
 from weakref import ref
 
 from kubesched.columns import PodTemplate
-from kubesched.engine.lineup import Lineup
-from kubesched.framework import FIXED, Plugin, Reach
+from kubesched.engine.lineup import BY_SUMS, IN_EVERY_CYCLE, Lineup, Reaches
+from kubesched.framework import FIXED, Plugin
 
 if TYPE_CHECKING:
     from kubesched.engine.kept import Kept
-
-
-class Tie(NamedTuple):
-    """What a plugin's answers follow from, besides its basis and the nodes: equal ties, equal answers."""
-
-    aspect: Hashable
-    """What the plugin looks at of a pod, or a number that no other template has."""
-    reach: Reach
-    score_reach: Reach
-
-
-_SUMS, _CYCLE = Reach.SUMS, Reach.CYCLE  # to look up a member of an enumeration is a call
-_OF_EVERY_CYCLE = Tie(None, _CYCLE, _CYCLE)
 
 
 def _nothing() -> None:
@@ -32,71 +19,73 @@ def _nothing() -> None:
 
 
 class Standing:
-    """One template's ties to all plugins, and the bases that they hold for.
+    """What each plugin's answers follow from for one template, besides the nodes: its basis, its reaches, its aspect.
 
-    Templates with the same ties share everything that is kept (`Kept`). Those that differ in the ties of plugins that
-    see sums only still share the rest (`Family`). A basis that changes may change ties: these are asked for again.
+    Templates with the same reaches and aspects share everything that is kept (`Kept`). Those that differ in the aspects
+    of plugins that see sums only still share the rest (`Family`). A basis that changes may change reaches and aspects:
+    these are asked for again.
+
+    Every template has a standing for as long as it lives, so it is made of few objects.
     """
 
-    __slots__ = ("_lineup", "_number", "_open", "_open_bases", "bases", "family", "kept", "sums", "ties")
+    __slots__ = ("_lineup", "_open", "_open_bases", "_own", "bases", "family", "kept", "sums")
 
-    def __init__(self, template: PodTemplate, lineup: Lineup, number: int) -> None:
-        """`number` is this template's own."""
+    def __init__(self, template: PodTemplate, lineup: Lineup) -> None:
         self._lineup = lineup
-        self._number = number
+        self._own = object()  # the aspect of plugins that look at anything: no other template has it
         self.bases = [plugin.basis(template) for plugin in lineup.with_basis]
         """In the order of the lineup's `with_basis`; another list when one of them has changed."""
-        # Those of them that may change.
-        self._open = [plugin for plugin, basis in zip(lineup.with_basis, self.bases, strict=True) if basis is not FIXED]
-        self._open_bases = [basis for basis in self.bases if basis is not FIXED]
-        self.ties = self._ties_to(lineup.plugins.values(), template)
+        self._open: list[Plugin] | None = None  # those of them that may change; many a template is seen once only
+        self._open_bases: list[Hashable] = []
+        reaches: list[Reaches] = []
+        common: list[Hashable] = []
+        sums: list[Hashable] = []
+        for plugin, fixed in lineup.with_reaches:
+            seen, aspect = self._seen_by(plugin, fixed, template)
+            reaches.append(seen)
+            common.append(None if seen is BY_SUMS else aspect)
+            sums.append(aspect if seen is BY_SUMS else None)
+        self.family = (tuple(reaches), tuple(common))
+        """In the order of the lineup's `plugins`: their reaches, and the aspects of those that don't see sums only."""
+        self.sums = tuple(sums)
+        """Likewise: the aspects of the others."""
         self.kept: Callable[[], Kept | None] = _nothing
         """Gives what is kept for the template, as long as it is."""
-        self._divide()
 
     def keep(self, kept: Kept) -> None:
         self.kept = ref(kept)
 
-    @property
-    def key(self) -> Hashable:
-        return (self.family, self.sums)
-
     def renew(self, template: PodTemplate) -> None:
         """Look whether anything has changed outside that matters to the template."""
+        if self._open is None:
+            self._open = [p for p, basis in zip(self._lineup.with_basis, self.bases, strict=True) if basis is not FIXED]
+            self._open_bases = [basis for basis in self.bases if basis is not FIXED]
         bases = [plugin.basis(template) for plugin in self._open]
         if bases == self._open_bases:
             return
         changed = [p for p, old, new in zip(self._open, self._open_bases, bases, strict=True) if old != new]
-        ties = self._ties_to(changed, template)
         self._open_bases = bases
         news = iter(bases)
         self.bases = [basis if basis is FIXED else next(news) for basis in self.bases]
-        if any(self.ties[name] != tie for name, tie in ties.items()):
-            self.ties |= ties
-            self.kept = _nothing
-            self._divide()
+        self._look_again(changed, template)
 
-    def _ties_to(self, plugins: Iterable[Plugin], template: PodTemplate) -> dict[str, Tie]:
-        lineup, ties = self._lineup, {}
-        fixed = lineup.fixed_reaches
+    def _look_again(self, plugins: list[Plugin], template: PodTemplate) -> None:
+        """Take over what has become of the reaches and aspects of some plugins."""
+        (*reaches,), (*common,) = self.family
+        sums = list(self.sums)
         for plugin in plugins:
-            name = plugin.name
-            reach, score_reach = fixed.get(name) or lineup.reaches_of(plugin, template)
-            if reach is _CYCLE and score_reach is _CYCLE:
-                ties[name] = _OF_EVERY_CYCLE
-            else:
-                aspect = plugin.aspect(template)
-                ties[name] = Tie(self._number if aspect is None else (aspect,), reach, score_reach)
-        return ties
+            number = self._lineup.number_of[plugin.name]
+            seen, aspect = self._seen_by(plugin, self._lineup.with_reaches[number][1], template)
+            reaches[number] = seen
+            common[number], sums[number] = (None, aspect) if seen is BY_SUMS else (aspect, None)
+        family, by_sums = (tuple(reaches), tuple(common)), tuple(sums)
+        if (family, by_sums) != (self.family, self.sums):
+            self.family, self.sums, self.kept = family, by_sums, _nothing
 
-    def _divide(self) -> None:
-        family: list[Tie] = []
-        sums: list[Hashable] = []
-        for tie in self.ties.values():
-            aspect, reach, score_reach = tie
-            if reach is _SUMS and score_reach is _SUMS:
-                sums.append(aspect)
-            else:
-                family.append(tie)
-        self.family: Hashable = tuple(family)
-        self.sums: Hashable = tuple(sums)
+    def _seen_by(self, plugin: Plugin, fixed: Reaches | None, template: PodTemplate) -> tuple[Reaches, Hashable]:
+        """A plugin's reaches, unless they are fixed, and its aspect."""
+        reaches = fixed or self._lineup.reaches_of(plugin, template)
+        if reaches is IN_EVERY_CYCLE:
+            return reaches, None
+        aspect = plugin.aspect(template)
+        return reaches, self._own if aspect is None else aspect
