@@ -20,7 +20,7 @@ from kubesched.columns.pod_counts import PodCount, PodCounts
 from kubesched.columns.pod_table import PodTable
 from kubesched.columns.pod_template import PodInfo, PodTemplate, PodTemplates
 from kubesched.columns.terms_in_use import TermsInUse
-from kubesched.columns.types import ABSENT, Booleans, Counts, Ids, Integers, Positions, Rows
+from kubesched.columns.types import ABSENT, Booleans, Counts, Floats, Ids, Integers, Positions, Rows
 from kubesched.columns.what_if import WhatIf
 
 __all__ = [
@@ -30,6 +30,7 @@ __all__ = [
     "CarriedTerm",
     "Cluster",
     "Counts",
+    "Floats",
     "Ids",
     "Integers",
     "Journal",

@@ -22,7 +22,6 @@ Amount: TypeAlias = Integers | int
 Truth: TypeAlias = Booleans | bool
 
 _LARGEST_PLAIN: Final = (1 << 62) // 100
-_BITS_OF_A_FLOAT: Final = 53
 
 
 def amount(column: Integers) -> Amount:
@@ -54,25 +53,11 @@ def at_most(value: Amount, upper: Amount) -> Amount:
 
 def quotient(value: Amount, divisor: Amount) -> Amount:
     """Division by a positive number that truncates toward zero, as Go's does. In place."""
-    if isinstance(value, np.ndarray):
-        if isinstance(divisor, np.ndarray) and not np.count_nonzero(value >> _BITS_OF_A_FLOAT):
-            # Faster, and as exact: the quotient of a number that a float can hold is never rounded up to an integer.
-            return (value / divisor).astype(np.int64)
-        if np.count_nonzero(value < 0):
-            return np.where(value < 0, -(-value // divisor), value // divisor)
+    if isinstance(value, np.ndarray) and len(value) and value.min() < 0:
+        return np.where(value < 0, -(-value // divisor), value // divisor)
     value //= divisor
     return value
 
 
-def percentage(part: Amount, whole: Amount) -> Amount:
-    """How much of a positive whole the part is, without its fraction. In place."""
-    part *= 100
-    return quotient(part, whole)
-
-
 def holds_somewhere(truth: Truth) -> bool:
     return bool(np.count_nonzero(truth)) if isinstance(truth, np.ndarray) else truth
-
-
-def is_zero_somewhere(value: Amount) -> bool:
-    return bool(np.count_nonzero(value) < len(value)) if isinstance(value, np.ndarray) else value == 0

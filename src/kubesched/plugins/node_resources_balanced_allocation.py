@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Final, TypeAlias
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from kubesched.columns import Integers, NodeView, PodInfo, PodTemplate
 from kubesched.config.plugin_args import NodeResourcesBalancedAllocationArgs
@@ -23,13 +22,13 @@ from kubesched.framework import (
     Status,
 )
 from kubesched.objects.pod_resources import balance_score_requests
-from kubesched.plugins.amounts import Amount, amount, column, is_zero_somewhere
+from kubesched.plugins.amounts import Amount, amount, column
+from kubesched.plugins.capacities import Capacities, Capacity, Share
+from kubesched.plugins.kept_column import KeptColumn
 from kubesched.plugins.per_template import PerRequests
 from kubesched.plugins.resource_scoring import ScoredDevices, ScoredResource, scored_resources
 
 NAME: Final = "NodeResourcesBalancedAllocation"
-
-Share: TypeAlias = npt.NDArray[np.float64] | float
 
 
 class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin):
@@ -43,6 +42,9 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin):
         self._features = handle.cluster.templates.features
         self._resources = PerRequests(self._scored)
         self._devices = ScoredDevices(args.resources, handle)
+        self._table = handle.cluster.nodes
+        self._capacities = Capacities()
+        self._kept: dict[tuple[str, ...], KeptColumn] = {}  # by the names of resources
 
     def score_reach_of(self, pod: PodTemplate) -> Reach:
         """With every pod that is given devices, scores that count them change on some node."""
@@ -62,53 +64,61 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin):
     def score_nodes(self, state: CycleState, pod: PodTemplate, nodes: NodeView) -> Integers:
         if not self._asks_for_something(pod):
             return np.zeros(len(nodes), dtype=np.int64)  # where a profile runs Score without PreScore
-        before: list[Amount] = []
-        after: list[Amount] = []
-        capacities: list[Amount] = []
-        is_complete = True
-        for resource in self._resources.of(pod):
-            taken = amount(nodes.requested(resource.name))
-            capacity = amount(nodes.allocatable(resource.name))
-            if is_zero_somewhere(capacity):
-                capacity, taken = self._devices.fill_in(resource.name, nodes, capacity, taken)
-                is_complete = False
-            before.append(taken)
-            after.append(taken + resource.request)
-            capacities.append(capacity)
-        if not is_complete:
-            return _by_what_nodes_have(before, after, capacities, nodes)
-        return column(_change_of_balance(before, after, capacities), nodes)
+        resources = self._resources.of(pod)
+        capacities = [self._capacities.of(resource.name, nodes) for resource in resources]
+        after = [amount(nodes.requested(resource.name)) + resource.request for resource in resources]
+        evenness = _evenness(after, [capacity.whole for capacity in capacities])
+        scores = column(_score(evenness, self._evenness_before(resources).of(nodes)), nodes)
+        if any(capacity.is_lacking for capacity in capacities):
+            self._score_by_what_nodes_have(resources, capacities, nodes, scores)
+        return scores
 
     def _asks_for_something(self, pod: PodTemplate) -> bool:
         return any(resource.request for resource in self._resources.of(pod))
+
+    def _evenness_before(self, resources: Sequence[ScoredResource]) -> KeptColumn:
+        """How evenly these resources are used without the pod, on nodes that have all of them."""
+        names = tuple([resource.name for resource in resources])
+        kept = self._kept.get(names)
+        if kept is None:
+            kept = self._kept[names] = KeptColumn(self._table, lambda nodes: self._evenness_now(names, nodes))
+        return kept
+
+    def _evenness_now(self, names: Sequence[str], nodes: NodeView) -> Amount:
+        wholes = [self._capacities.of(name, nodes).whole for name in names]
+        return _evenness([amount(nodes.requested(name)) for name in names], wholes)
+
+    def _score_by_what_nodes_have(
+        self, resources: Sequence[ScoredResource], capacities: Sequence[Capacity], nodes: NodeView, scores: Integers
+    ) -> None:
+        """Nodes that lack some resource are judged by the others: group them by what they have. Writes to `scores`."""
+        lacking = np.flatnonzero(np.any([column(capacity.amount, nodes) == 0 for capacity in capacities], axis=0))
+        columns: list[list[Integers]] = []
+        for resource, capacity in zip(resources, capacities, strict=True):
+            taken = amount(nodes.requested(resource.name))
+            capacity, taken = self._devices.fill_in(resource.name, nodes, capacity, taken)
+            amounts = (taken, taken + resource.request, capacity.amount)
+            columns.append([column(value, nodes)[lacking] for value in amounts])
+        before, after, wholes = np.array(columns).swapaxes(0, 1)  # each: resources × lacking rows
+        has = wholes != 0
+        patterns = (1 << np.arange(len(resources))) @ has
+        for pattern in np.unique(patterns):
+            rows = np.flatnonzero(patterns == pattern)
+            here = np.ix_(has[:, rows[0]], rows)
+            owned = wholes[here].astype(np.float64)
+            scores[lacking[rows]] = _score(_evenness(after[here], owned), _evenness(before[here], owned))
 
     def _scored(self, pod: PodTemplate) -> tuple[ScoredResource, ...]:
         requests = pod.requests if pod.has_plain_requests else balance_score_requests(pod.exemplar, self._features)
         return scored_resources(self._specs, requests)
 
 
-def _by_what_nodes_have(
-    before: Sequence[Amount], after: Sequence[Amount], capacities: Sequence[Amount], nodes: NodeView
-) -> Integers:
-    """Nodes that lack some resource are judged by the others: group them by what they have."""
-    scores = np.empty(len(nodes), dtype=np.int64)
-    amounts = np.array([[column(value, nodes) for value in group] for group in (before, after, capacities)])
-    has = amounts[2] != 0  # resources × rows
-    for pattern in np.unique(has, axis=1).T:
-        rows = np.flatnonzero((has == pattern[:, np.newaxis]).all(axis=0))
-        scores[rows] = _change_of_balance(*amounts[:, pattern][:, :, rows])
-    return scores
-
-
-def _change_of_balance(before: Sequence[Amount], after: Sequence[Amount], capacities: Sequence[Amount]) -> Amount:
-    """For nodes that have all these resources."""
-    wholes = [_as_float(capacity) for capacity in capacities]
-    change = _evenness(after, wholes)
-    change -= _evenness(before, wholes)
-    # 50 + (50 + change) // 2: the change lies between -50 and 50.
-    change += 3 * MAX_SCORE // 2
-    change >>= 1
-    return change
+def _score(after: Amount, before: Amount) -> Amount:
+    """50 + (50 + change) // 2: the change lies between -50 and 50. In place, in what is `after`."""
+    after -= before
+    after += 3 * MAX_SCORE // 2
+    after >>= 1
+    return after
 
 
 def _evenness(used: Sequence[Amount], wholes: Sequence[Share]) -> Amount:
@@ -117,26 +127,21 @@ def _evenness(used: Sequence[Amount], wholes: Sequence[Share]) -> Amount:
     for taken, whole in zip(used, wholes, strict=True):
         share = taken / whole
         shares.append(np.minimum(share, 1.0, out=share) if isinstance(share, np.ndarray) else min(share, 1.0))
-    evenness = 1 - _deviation(shares)
-    evenness *= MAX_SCORE
+    evenness = 2 - _doubled_deviation(shares)
+    evenness *= MAX_SCORE // 2
     return evenness.astype(np.int64) if isinstance(evenness, np.ndarray) else int(evenness)
 
 
-def _as_float(value: Amount) -> Share:
-    return value.astype(np.float64) if isinstance(value, np.ndarray) else float(value)
-
-
-def _deviation(shares: Sequence[Share]) -> Share:
-    """The standard deviation; for two shares in the form that rounds as kube-scheduler's does."""
+def _doubled_deviation(shares: Sequence[Share]) -> Share:
+    """Twice the standard deviation: no other digits, and one step less for two shares than the deviation itself."""
     if len(shares) < 2:
         return 0.0
     if len(shares) == 2:
         difference = shares[0] - shares[1]
-        difference *= 0.5
         return np.abs(difference, out=difference) if isinstance(difference, np.ndarray) else abs(difference)
     mean = _sum(shares) / len(shares)
     deviation: Share = np.sqrt(_sum([(share - mean) * (share - mean) for share in shares]) / len(shares))
-    return deviation
+    return 2 * deviation
 
 
 def _sum(shares: Sequence[Share]) -> Share:

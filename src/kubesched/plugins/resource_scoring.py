@@ -18,12 +18,13 @@ from kubesched.config.plugin_args import (
 from kubesched.errors import ConfigurationError
 from kubesched.framework import Handle
 from kubesched.objects.resource_names import CPU, MEMORY, is_dra_extended_resource, is_scalar_resource
-from kubesched.plugins.amounts import Amount, amount, at_least, at_most, column, is_zero_somewhere, percentage, quotient
+from kubesched.plugins.amounts import Amount, amount, at_least, at_most, column, quotient
+from kubesched.plugins.capacities import Capacities, Capacity
 from kubesched.plugins.devices.totals import DeviceTotals
 from kubesched.plugins.resource_shape import curve
 
-Rate: TypeAlias = Callable[[Amount, int, Amount], Amount]
-"""(what is taken, the pod's request, a capacity other than zero) -> score of one resource, in an array of its own."""
+Rate: TypeAlias = Callable[[Amount, int, Capacity], Amount]
+"""(what is taken, the pod's request, the capacity) -> score of one resource, in an array of its own."""
 
 
 class ScoredResource(NamedTuple):
@@ -61,14 +62,14 @@ class ScoredDevices:
         totals = self.totals
         return totals is not None and any(totals.stand_behind(resource.name) for resource in resources)
 
-    def fill_in(self, resource: str, nodes: NodeView, capacity: Amount, used: Amount) -> tuple[Amount, Amount]:
+    def fill_in(self, resource: str, nodes: NodeView, capacity: Capacity, used: Amount) -> tuple[Capacity, Amount]:
         """Capacity and use of a resource, by devices where a node has none of it itself."""
         totals = self.totals
         if totals is None or not totals.stand_behind(resource):
             return capacity, used
         devices, taken = totals.of(resource, nodes)
-        has_none = column(capacity, nodes) == 0
-        return np.where(has_none, devices, capacity), np.where(has_none, taken, used)
+        has_none = column(capacity.amount, nodes) == 0
+        return Capacity.of(np.where(has_none, devices, capacity.amount)), np.where(has_none, taken, used)
 
 
 class ResourceScorer:
@@ -77,6 +78,7 @@ class ResourceScorer:
     def __init__(self, strategy: ScoringStrategy, devices: ScoredDevices) -> None:
         """ConfigurationError for a strategy that does not exist."""
         self._devices = devices
+        self._capacities = Capacities()
         self._counts_only_positive = strategy.type == REQUESTED_TO_CAPACITY_RATIO
         if strategy.type == REQUESTED_TO_CAPACITY_RATIO:
             ratio = strategy.requested_to_capacity_ratio
@@ -90,14 +92,12 @@ class ResourceScorer:
         total: Amount = 0
         total_weight: Amount = 0
         for resource in resources:
-            capacity = amount(nodes.allocatable(resource.name))
+            capacity = self._capacities.of(resource.name, nodes)
             used = _used(nodes, resource.name)
             weight: Amount = resource.weight
-            if is_zero_somewhere(capacity):
+            if capacity.is_lacking:
                 capacity, used = self._devices.fill_in(resource.name, nodes, capacity, used)
-                is_missing = capacity == 0
-                capacity = capacity + is_missing
-                weight = weight * ~is_missing if isinstance(is_missing, np.ndarray) else 0
+                weight = weight * (capacity.amount != 0)
             score = self._rate(used, resource.request, capacity)
             if self._counts_only_positive:
                 weight = weight * (score > 0)
@@ -123,18 +123,18 @@ def _used(nodes: NodeView, resource: str) -> Amount:
     return amount(nodes.requested(resource))
 
 
-def _least_allocated(used: Amount, request: int, capacity: Amount) -> Amount:
-    free = capacity - used
+def _least_allocated(used: Amount, request: int, capacity: Capacity) -> Amount:
+    free = capacity.amount - used
     free -= request
-    return percentage(at_least(free, 0), capacity)
+    return capacity.percentage(at_least(free, 0))
 
 
-def _most_allocated(used: Amount, request: int, capacity: Amount) -> Amount:
-    return percentage(at_most(used + request, capacity), capacity)
+def _most_allocated(used: Amount, request: int, capacity: Capacity) -> Amount:
+    return capacity.percentage(at_most(used + request, capacity.amount))
 
 
 def _along(scores: Integers) -> Rate:
-    def rate(used: Amount, request: int, capacity: Amount) -> Amount:
+    def rate(used: Amount, request: int, capacity: Capacity) -> Amount:
         score: Amount = scores[at_least(_most_allocated(used, request, capacity), 0)]
         return score
 

@@ -1,0 +1,65 @@
+"""What nodes offer of a resource, and what follows from that: worked out again only when a node has changed."""
+
+from __future__ import annotations
+
+from typing import Final, TypeAlias
+
+import numpy as np
+from msgspec import Struct
+
+from kubesched.columns import Floats, NodeView
+from kubesched.plugins.amounts import Amount, amount, quotient
+
+Share: TypeAlias = Floats | float
+
+_LARGEST_EXACT: Final = (1 << 53) // 100
+
+
+class Capacity(Struct, frozen=True, gc=False):
+    """How much each node of a view has of a resource."""
+
+    amount: Amount
+    whole: Share
+    """The same as floats, to divide by: 1 where it is nothing."""
+    is_lacking: bool
+    """Some node has nothing of it."""
+    is_exact: bool
+    """A hundred times as much is a number that a float can hold."""
+
+    def percentage(self, part: Amount) -> Amount:
+        """How much of it a part between nothing and all of it is, without the fraction. In place."""
+        part *= 100
+        if isinstance(part, np.ndarray) and self.is_exact:
+            # Faster, and as exact: the quotient of numbers that a float can hold is never rounded up to an integer.
+            return (part / self.whole).astype(np.int64)
+        return quotient(part, np.maximum(self.amount, 1) if isinstance(part, np.ndarray) else max(self.amount, 1))
+
+    @classmethod
+    def of(cls, value: Amount) -> Capacity:
+        if not isinstance(value, np.ndarray):
+            return cls(value, float(value or 1), value == 0, value <= _LARGEST_EXACT)
+        whole = value.astype(np.float64)
+        is_lacking = bool(np.count_nonzero(value) < len(value))
+        if is_lacking:
+            whole[value == 0] = 1
+        return cls(value, whole, is_lacking, not len(value) or bool(value.max() <= _LARGEST_EXACT))
+
+
+class Capacities:
+    """The capacities of views; those of all nodes are kept as long as no node changes."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, Capacity] = {}
+        self._kept_for = (-1, -1)
+
+    def of(self, resource: str, nodes: NodeView) -> Capacity:
+        if not isinstance(nodes.rows, slice):
+            return Capacity.of(amount(nodes.allocatable(resource)))
+        now = (nodes.table.node_changes.position, len(nodes))
+        if now != self._kept_for:
+            self._kept.clear()
+            self._kept_for = now
+        capacity = self._kept.get(resource)
+        if capacity is None:
+            capacity = self._kept[resource] = Capacity.of(amount(nodes.allocatable(resource)))
+        return capacity
