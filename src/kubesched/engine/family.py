@@ -45,7 +45,7 @@ class Family:
         self._is_settled = False  # no answer changes before a node does, or a basis
         self.lasting = CycleState(pod)
         """What plugins write in PreFilter and PreScore, where that outlives the cycle."""
-        self.reaches = dict(zip(lineup.plugins, standing.family[0], strict=True))
+        self.reaches = dict(zip(lineup.plugins, standing.reaches, strict=True))
         """By the names of plugins."""
         self.key = standing.family
         """What its templates have in common."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from weakref import ref
 
 from kubesched.columns import PodTemplate
-from kubesched.engine.lineup import BY_SUMS, IN_EVERY_CYCLE, Lineup, Reaches
+from kubesched.engine.lineup import BY_SUMS, IN_EVERY_CYCLE, Lineup
 from kubesched.framework import FIXED, Plugin
 
 if TYPE_CHECKING:
@@ -28,29 +28,25 @@ class Standing:
     Every template has a standing for as long as it lives, so it is made of few objects.
     """
 
-    __slots__ = ("_lineup", "_open", "_open_bases", "_own", "bases", "family", "kept", "sums")
+    __slots__ = ("_aspects", "_lineup", "_open", "_open_bases", "_own", "bases", "family", "kept", "reaches", "sums")
 
     def __init__(self, template: PodTemplate, lineup: Lineup) -> None:
         self._lineup = lineup
-        self._own = object()  # the aspect of plugins that look at anything: no other template has it
         self.bases = [plugin.basis(template) for plugin in lineup.with_basis]
         """In the order of the lineup's `with_basis`; another list when one of them has changed."""
         self._open: list[Plugin] | None = None  # those of them that may change; many a template is seen once only
         self._open_bases: list[Hashable] = []
-        reaches: list[Reaches] = []
-        common: list[Hashable] = []
-        sums: list[Hashable] = []
-        for plugin, fixed in lineup.with_reaches:
-            seen, aspect = self._seen_by(plugin, fixed, template)
-            reaches.append(seen)
-            common.append(None if seen is BY_SUMS else aspect)
-            sums.append(aspect if seen is BY_SUMS else None)
-        self.family = (tuple(reaches), tuple(common))
-        """In the order of the lineup's `plugins`: their reaches, and the aspects of those that don't see sums only."""
-        self.sums = tuple(sums)
-        """Likewise: the aspects of the others."""
+        plugins = lineup.with_reaches
+        self.reaches = [fixed or lineup.reaches_of(plugin, template) for plugin, fixed in plugins]
+        """In the order of the lineup's `plugins`."""
+        self._aspects = [
+            None if reaches is IN_EVERY_CYCLE else plugin.aspect(template)
+            for (plugin, _), reaches in zip(plugins, self.reaches, strict=True)
+        ]
+        self._own = object()  # stands for aspects that are None: no other template has it
         self.kept: Callable[[], Kept | None] = _nothing
         """Gives what is kept for the template, as long as it is."""
+        self._divide()
 
     def keep(self, kept: Kept) -> None:
         self.kept = ref(kept)
@@ -67,25 +63,27 @@ class Standing:
         self._open_bases = bases
         news = iter(bases)
         self.bases = [basis if basis is FIXED else next(news) for basis in self.bases]
-        self._look_again(changed, template)
+        if self._are_seen_otherwise(changed, template):
+            self.kept = _nothing
+            self._divide()
 
-    def _look_again(self, plugins: list[Plugin], template: PodTemplate) -> None:
-        """Take over what has become of the reaches and aspects of some plugins."""
-        (*reaches,), (*common,) = self.family
-        sums = list(self.sums)
+    def _are_seen_otherwise(self, plugins: list[Plugin], template: PodTemplate) -> bool:
+        """Ask these plugins for their reaches and aspects again; whether any has changed."""
+        has_changed = False
         for plugin in plugins:
             number = self._lineup.number_of[plugin.name]
-            seen, aspect = self._seen_by(plugin, self._lineup.with_reaches[number][1], template)
-            reaches[number] = seen
-            common[number], sums[number] = (None, aspect) if seen is BY_SUMS else (aspect, None)
-        family, by_sums = (tuple(reaches), tuple(common)), tuple(sums)
-        if (family, by_sums) != (self.family, self.sums):
-            self.family, self.sums, self.kept = family, by_sums, _nothing
+            reaches = self._lineup.with_reaches[number][1] or self._lineup.reaches_of(plugin, template)
+            aspect = None if reaches is IN_EVERY_CYCLE else plugin.aspect(template)
+            has_changed |= reaches is not self.reaches[number] or aspect != self._aspects[number]
+            self.reaches[number], self._aspects[number] = reaches, aspect
+        return has_changed
 
-    def _seen_by(self, plugin: Plugin, fixed: Reaches | None, template: PodTemplate) -> tuple[Reaches, Hashable]:
-        """A plugin's reaches, unless they are fixed, and its aspect."""
-        reaches = fixed or self._lineup.reaches_of(plugin, template)
-        if reaches is IN_EVERY_CYCLE:
-            return reaches, None
-        aspect = plugin.aspect(template)
-        return reaches, self._own if aspect is None else aspect
+    def _divide(self) -> None:
+        """Into what a family has in common, and what it has not."""
+        aspects, reaches, own = self._aspects, self.reaches, self._own
+        if None in aspects:
+            told = zip(aspects, reaches, strict=True)
+            aspects = [own if aspect is None and r is not IN_EVERY_CYCLE else aspect for aspect, r in told]
+        common = [None if r is BY_SUMS else aspect for aspect, r in zip(aspects, reaches, strict=True)]
+        self.family: Hashable = (*reaches, *common)
+        self.sums: Hashable = tuple([aspect for aspect, r in zip(aspects, reaches, strict=True) if r is BY_SUMS])
