@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import weakref
 from collections.abc import Hashable, Mapping
-from functools import cached_property
 from itertools import count
 from typing import Any, Final, NamedTuple
 
@@ -23,6 +22,7 @@ from kubesched.columns.affinity_terms import (
     compile_terms,
 )
 from kubesched.columns.interning import Interner
+from kubesched.columns.once import once
 from kubesched.columns.pod_identity import identity, same_identity
 from kubesched.errors import InvalidObjectError
 from kubesched.objects import ContainerPort, Pod, Taint
@@ -88,19 +88,19 @@ class PodTemplate:
     def tolerates(self, taint: Taint) -> bool:
         return any(tolerates_taint(toleration, taint) for toleration in self.spec.tolerations)
 
-    @cached_property
+    @once
     def host_ports(self) -> frozenset[HostPort]:
         """Ports that the pod takes on its node: of containers and of sidecars, not of other init containers."""
         containers = (*self.spec.containers, *[c for c in self.spec.init_containers if c.is_sidecar])
         return frozenset([_host_port(port) for c in containers for port in c.ports if port.host_port > 0])
 
-    @cached_property
+    @once
     def claim_names(self) -> tuple[str, ...]:
         """Persistent volume claims named by the pod's volumes, without those of ephemeral volumes."""
         sources = (volume.persistent_volume_claim for volume in self.spec.volumes)
         return tuple(source.claim_name for source in sources if source is not None)
 
-    @cached_property
+    @once
     def volume_claims(self) -> tuple[VolumeClaim, ...]:
         """The claims behind the pod's volumes in the order of the volumes, those of ephemeral ones included."""
         claims: list[VolumeClaim] = []
@@ -134,7 +134,7 @@ class PodTemplate:
             terms = self._terms[kind] = compile_terms(self.spec.affinity, kind, self.namespace)
         return terms
 
-    @cached_property
+    @once
     def carried_terms(self) -> Mapping[CarriedTerm, int]:
         """All terms with their weights. A placed pod's terms that do not compile are as if absent (PodInfo.Update)."""
         if not self.has_affinity:
@@ -145,12 +145,12 @@ class PodTemplate:
                 found |= carried(kind, self.terms(kind))
         return found
 
-    @cached_property
+    @once
     def tags(self) -> frozenset[Hashable]:
         """Its labels, its affinity terms and its host ports: what counts are narrowed by (see `PodCounts.of`)."""
         return frozenset((*self.labels.items(), *self.carried_terms, *map(port_tag, self.host_ports)))
 
-    @cached_property
+    @once
     def has_affinity(self) -> bool:
         affinity = self.spec.affinity
         return affinity is not None and (affinity.pod_affinity is not None or affinity.pod_anti_affinity is not None)

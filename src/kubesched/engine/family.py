@@ -12,7 +12,7 @@ from kubesched.engine.asked import Asked
 from kubesched.engine.family_scores import FamilyScores
 from kubesched.engine.filter_columns import FilterColumns
 from kubesched.engine.lineup import Lineup, Reaches
-from kubesched.engine.pre_filtering import PreFilterAnswers
+from kubesched.engine.pre_filtering import PassedPreFilters, PreFilterAnswers
 from kubesched.engine.standing import Standing
 from kubesched.engine.tracker import MOST_ROWS_ONE_BY_ONE, ChangeTracker, as_rows
 from kubesched.framework import CycleState, FilterPlugin, PreFilterPlugin, PreScorePlugin, Reach, ScorePlugin
@@ -58,6 +58,8 @@ class Family:
         self.scores = FamilyScores(self.reaches, lineup, cluster, asked)
         self.asked_in_every_cycle = [p for p in lineup.filters if reach[p.name] is Reach.CYCLE]
         self.pre_filters_last = all(reach[p.name] is not Reach.CYCLE for p in lineup.pre_filters)
+        self.passed_pre_filters: PassedPreFilters | None = None
+        """Only where `pre_filters_last`."""
         self.fits: Booleans = np.zeros(0, dtype=np.bool_)
         """Per row: it has a node, and no kept filter rejects the pod there."""
         self.version = 0

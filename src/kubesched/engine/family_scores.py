@@ -104,6 +104,8 @@ class FamilyScores:
 
     def complete(self, state: CycleState, pod: PodInfo) -> None:
         """After PreScore: get the scores that plugins keep and that are not there yet, or stale."""
+        if self.are_settled():
+            return
         for plugin, weight, reach in self._plugins:
             name = plugin.name
             column = self.by_plugin.get(name)

@@ -13,7 +13,7 @@ from kubesched.engine.family import Family
 from kubesched.engine.filter_column import FilterColumn
 from kubesched.engine.filter_columns import FilterColumns
 from kubesched.engine.lineup import Lineup
-from kubesched.engine.pre_filtering import PreFilterAnswers, PreFiltered, run_pre_filters
+from kubesched.engine.pre_filtering import PassedPreFilters, PreFilterAnswers, PreFiltered, run_pre_filters
 from kubesched.engine.row_memo import RowMemo
 from kubesched.engine.standing import Standing
 from kubesched.engine.sum_scores import SumScores
@@ -100,14 +100,30 @@ class Kept:
         made_with = family.version + own.version  # both only grow
         pre_filtered = self._pre_filtered
         if pre_filtered is None or made_with != self._pre_filtered_with or not self.family.pre_filters_last:
-            known = family.by_plugin | own.by_plugin
-            pre_filtered, answers = run_pre_filters(
-                self._lineup, lambda plugin: self._state_of(plugin, state), pod, self._cluster.view(), known
-            )
-            family.take_over(answers)
-            own.take_over(answers)
+            pre_filtered = self._pre_filtered_like_others(pod) or self._run_pre_filters(state, pod)
             self._pre_filtered, self._pre_filtered_with = pre_filtered, made_with
         state.skipped_filters = pre_filtered.skipped
+        return pre_filtered
+
+    def _pre_filtered_like_others(self, pod: PodInfo) -> PreFiltered | None:
+        """What came of it for another template of the family, if the plugins that see sums say the same now."""
+        family, own = self.family, self._pre_filters
+        passed = family.passed_pre_filters
+        if passed is None or passed.version != family.pre_filters.version:
+            return None
+        own.complete(self._lasting, pod, self._cluster)
+        return passed.pre_filtered if own.by_plugin == passed.by_sums else None
+
+    def _run_pre_filters(self, state: CycleState, pod: PodInfo) -> PreFiltered:
+        family, own = self.family.pre_filters, self._pre_filters
+        known = family.by_plugin | own.by_plugin
+        pre_filtered, answers = run_pre_filters(
+            self._lineup, lambda plugin: self._state_of(plugin, state), pod, self._cluster.view(), known
+        )
+        family.take_over(answers)
+        own.take_over(answers)
+        if self.family.pre_filters_last and pre_filtered.status.is_success:
+            self.family.passed_pre_filters = PassedPreFilters(pre_filtered, own.by_plugin, family.version)
         return pre_filtered
 
     def _state_of(self, plugin: PreFilterPlugin, state: CycleState) -> CycleState:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from kubesched.columns import Cluster, NodeView, PodInfo
 from kubesched.engine.lineup import Lineup, ask_pre_filter
@@ -23,6 +24,16 @@ class PreFiltered:
     """The plugins that limited the pod to `node_names`, sorted."""
     skipped: set[str] = field(default_factory=set)
     """Plugins whose Filter has nothing to say about this pod."""
+
+
+class PassedPreFilters(NamedTuple):
+    """What a template that no plugin rejected shares with others of its family, if plugins that see sums agree."""
+
+    pre_filtered: PreFiltered
+    by_sums: Mapping[str, PreFilterAnswer]
+    """What these plugins said."""
+    version: int
+    """Of the answers of the family."""
 
 
 class PreFilterAnswers:
@@ -48,6 +59,13 @@ class PreFilterAnswers:
         answers = {name: ask_pre_filter(self._plugins[name], lasting, pod, nodes) for name in before}
         self.by_plugin |= answers
         self.version += answers != before
+
+    def complete(self, lasting: CycleState, pod: PodInfo, cluster: Cluster) -> None:
+        """Ask those that were not asked yet."""
+        nodes = cluster.view()
+        for name, plugin in self._plugins.items():
+            if name not in self.by_plugin:
+                self.by_plugin[name] = ask_pre_filter(plugin, lasting, pod, nodes)
 
     def take_over(self, answers: Mapping[str, PreFilterAnswer]) -> None:
         """Answers of all plugins, in which those that are kept here are looked up."""

@@ -101,7 +101,8 @@ def normalized(plugin: ScorePlugin, state: CycleState, pod: PodInfo, raw: Intege
 
 def _check(plugin: ScorePlugin, scores: Integers) -> None:
     # Seen as unsigned, a negative number is a very large one.
-    if np.count_nonzero(scores.astype(np.int64, copy=False).view(np.uint64) > MAX_SCORE):
+    unsigned = scores.astype(np.int64, copy=False).view(np.uint64)
+    if np.maximum.reduce(unsigned, initial=0) > MAX_SCORE:
         lowest, highest = int(scores.min()), int(scores.max())
         wrong = lowest if lowest < 0 else highest
         problem = f"returns an invalid score {wrong}, it should be in the range of [0, {MAX_SCORE}] after normalizing"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from kubesched.columns import Booleans, Cluster, Integers, NodeView, PodInfo
+from kubesched.columns import Booleans, Cluster, Integers, NodeView, PodInfo, Positions
 from kubesched.engine.asked import Asked
 from kubesched.engine.lineup import ask_score
 from kubesched.engine.pre_scoring import PreScoreAnswers
@@ -46,10 +46,11 @@ class SumScores:
         """After PreScore: get the scores that are not there yet."""
         if self._is_complete:
             return
+        every_kind = self._one_of_each_kind()
         for plugin, weight in self._plugins:
             if plugin.name not in state.skipped_scores:
                 column = ScoreColumn(plugin, weight, Reach.SUMS, self._cluster.nodes.capacity)
-                column.fill(self._ask_all(plugin, state, pod))
+                column.fill(self._ask_all(plugin, state, pod, every_kind))
                 self.by_plugin[plugin.name] = column
         self._is_complete = True
         self.version += 1
@@ -69,9 +70,10 @@ class SumScores:
     def points_of(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Integers:
         """The points of some feasible rows, without keeping anything."""
         points: Integers | None = None
+        every_kind = self._one_of_each_kind()
         for plugin, weight in self._plugins:
             if plugin.name not in state.skipped_scores:
-                scores = normalized(plugin, state, pod, self._ask_all(plugin, state, pod)[nodes.rows])
+                scores = normalized(plugin, state, pod, self._ask_all(plugin, state, pod, every_kind)[nodes.rows])
                 weighted = scores if weight == 1 else scores * weight
                 points = weighted if points is None else points + weighted
         return points if points is not None else np.zeros(len(nodes), dtype=np.int64)
@@ -86,13 +88,19 @@ class SumScores:
             points += column.weighted_at(rows, fits)
         return points
 
-    def _ask_all(self, plugin: ScorePlugin, state: CycleState, pod: PodInfo) -> Integers:
-        """Scores of every row; where nodes that are alike get the same score, one of each kind is asked about."""
+    def _one_of_each_kind(self) -> tuple[NodeView, Positions | None]:
+        """All rows; or where many nodes are alike, a row of each kind, and the kind of every row."""
         table = self._cluster.nodes
         alike = table.sums.alike(len(table))
-        if alike is None:
-            return self._ask(plugin, state, pod, self._cluster.view())
-        return self._ask(plugin, state, pod, self._cluster.view(alike.rows))[alike.kind]
+        return (self._cluster.view(), None) if alike is None else (self._cluster.view(alike.rows), alike.kind)
+
+    def _ask_all(
+        self, plugin: ScorePlugin, state: CycleState, pod: PodInfo, every_kind: tuple[NodeView, Positions | None]
+    ) -> Integers:
+        """Scores of every row, of which these stand for all."""
+        nodes, kinds = every_kind
+        scores = self._ask(plugin, state, pod, nodes)
+        return scores if kinds is None else scores[kinds]
 
     def _ask(self, plugin: ScorePlugin, state: CycleState, pod: PodInfo, nodes: NodeView) -> Integers:
         self._asked.rows += len(nodes)

@@ -53,7 +53,7 @@ def at_most(value: Amount, upper: Amount) -> Amount:
 
 def quotient(value: Amount, divisor: Amount) -> Amount:
     """Division by a positive number that truncates toward zero, as Go's does. In place."""
-    if isinstance(value, np.ndarray) and len(value) and value.min() < 0:
+    if isinstance(value, np.ndarray) and np.minimum.reduce(value, initial=0) < 0:
         return np.where(value < 0, -(-value // divisor), value // divisor)
     value //= divisor
     return value

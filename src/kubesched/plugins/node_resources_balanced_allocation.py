@@ -48,7 +48,8 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin):
 
     def score_reach_of(self, pod: PodTemplate) -> Reach:
         """With every pod that is given devices, scores that count them change on some node."""
-        return Reach.CYCLE if self._devices.count_for(self._resources.of(pod)) else self.reach
+        counts = self._devices.totals is not None and self._devices.count_for(self._resources.of(pod))
+        return Reach.CYCLE if counts else self.reach
 
     def basis(self, pod: PodTemplate) -> Hashable:
         totals = self._devices.totals

@@ -89,7 +89,8 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
 
     def score_reach_of(self, pod: PodTemplate) -> Reach:
         """With every pod that is given devices, scores that count them change on some node."""
-        return Reach.CYCLE if self._scored_devices.count_for(self._scored.of(pod)) else self.reach
+        counts = self._scored_devices.totals is not None and self._scored_devices.count_for(self._scored.of(pod))
+        return Reach.CYCLE if counts else self.reach
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Status:
         return SUCCESS
