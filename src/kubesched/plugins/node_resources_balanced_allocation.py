@@ -82,12 +82,8 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin):
         names = tuple([resource.name for resource in resources])
         kept = self._kept.get(names)
         if kept is None:
-            kept = self._kept[names] = KeptColumn(self._table, lambda nodes: self._evenness_now(names, nodes))
+            kept = self._kept[names] = KeptColumn(names, _evenness, self._table, self._capacities)
         return kept
-
-    def _evenness_now(self, names: Sequence[str], nodes: NodeView) -> Amount:
-        wholes = [self._capacities.of(name, nodes).whole for name in names]
-        return _evenness([amount(nodes.requested(name)) for name in names], wholes)
 
     def _score_by_what_nodes_have(
         self, resources: Sequence[ScoredResource], capacities: Sequence[Capacity], nodes: NodeView, scores: Integers
