@@ -7,7 +7,7 @@ from typing import Final, TypeAlias
 import numpy as np
 from msgspec import Struct
 
-from kubesched.columns import Floats, NodeView
+from kubesched.columns import Floats, Integers, NodeView, Positions
 from kubesched.plugins.amounts import Amount, amount, quotient
 
 Share: TypeAlias = Floats | float
@@ -29,20 +29,29 @@ class Capacity(Struct, frozen=True, gc=False):
     def percentage(self, part: Amount) -> Amount:
         """How much of it a part between nothing and all of it is, without the fraction. In place."""
         part *= 100
-        if isinstance(part, np.ndarray) and self.is_exact:
+        if not isinstance(part, np.ndarray):
+            return part // (self.amount or 1)
+        if self.is_exact:
             # Faster, and as exact: the quotient of numbers that a float can hold is never rounded up to an integer.
             return (part / self.whole).astype(np.int64)
-        return quotient(part, np.maximum(self.amount, 1) if isinstance(part, np.ndarray) else max(self.amount, 1))
+        return quotient(part, np.maximum(self.amount, 1))
 
     @classmethod
     def of(cls, value: Amount) -> Capacity:
         if not isinstance(value, np.ndarray):
             return cls(value, float(value or 1), value == 0, value <= _LARGEST_EXACT)
         whole = value.astype(np.float64)
-        is_lacking = bool(np.count_nonzero(value) < len(value))
+        is_lacking = _lacks_some(value)
         if is_lacking:
             whole[value == 0] = 1
-        return cls(value, whole, is_lacking, not len(value) or bool(value.max() <= _LARGEST_EXACT))
+        return cls(value, whole, is_lacking, bool(np.maximum.reduce(value, initial=0) <= _LARGEST_EXACT))
+
+    def at(self, positions: Positions) -> Capacity:
+        """The capacities of some of the nodes; of a view of many."""
+        assert isinstance(self.amount, np.ndarray), "made of a column"
+        assert isinstance(self.whole, np.ndarray), "made of a column"
+        amounts: Integers = self.amount[positions]
+        return Capacity(amounts, self.whole[positions], self.is_lacking and _lacks_some(amounts), self.is_exact)
 
 
 class Capacities:
@@ -53,13 +62,22 @@ class Capacities:
         self._kept_for = (-1, -1)
 
     def of(self, resource: str, nodes: NodeView) -> Capacity:
-        if not isinstance(nodes.rows, slice):
+        rows = nodes.rows
+        if not isinstance(rows, slice) and len(rows) == 1:
             return Capacity.of(amount(nodes.allocatable(resource)))
-        now = (nodes.table.node_changes.position, len(nodes))
-        if now != self._kept_for:
-            self._kept.clear()
-            self._kept_for = now
-        capacity = self._kept.get(resource)
-        if capacity is None:
-            capacity = self._kept[resource] = Capacity.of(amount(nodes.allocatable(resource)))
-        return capacity
+        now = (nodes.table.node_changes.position, len(nodes.table))
+        if isinstance(rows, slice):
+            if now != self._kept_for:
+                self._kept.clear()
+                self._kept_for = now
+            capacity = self._kept.get(resource)
+            if capacity is None:
+                capacity = self._kept[resource] = Capacity.of(nodes.allocatable(resource))
+            return capacity
+        if now == self._kept_for and resource in self._kept:
+            return self._kept[resource].at(rows)
+        return Capacity.of(nodes.allocatable(resource))
+
+
+def _lacks_some(value: Integers) -> bool:
+    return bool(np.count_nonzero(value) < len(value))

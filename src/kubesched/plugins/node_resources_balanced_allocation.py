@@ -66,11 +66,24 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin):
         if not self._asks_for_something(pod):
             return np.zeros(len(nodes), dtype=np.int64)  # where a profile runs Score without PreScore
         resources = self._resources.of(pod)
-        capacities = [self._capacities.of(resource.name, nodes) for resource in resources]
-        after = [amount(nodes.requested(resource.name)) + resource.request for resource in resources]
-        evenness = _evenness(after, [capacity.whole for capacity in capacities])
-        scores = column(_score(evenness, self._evenness_before(resources).of(nodes)), nodes)
-        if any(capacity.is_lacking for capacity in capacities):
+        capacities: list[Capacity] = []
+        wholes: list[Share] = []
+        taken: list[Amount] = []
+        after: list[Amount] = []
+        is_complete = True
+        for resource in resources:
+            capacity = self._capacities.of(resource.name, nodes)
+            capacities.append(capacity)
+            wholes.append(capacity.whole)
+            taken.append(amount(nodes.requested(resource.name)))
+            after.append(taken[-1] + resource.request)
+            is_complete &= not capacity.is_lacking
+        if nodes.what_if is None and isinstance(nodes.rows, slice):
+            before = self._evenness_before(resources).of(nodes, taken, wholes)
+        else:
+            before = _evenness(taken, wholes)
+        scores = column(_score(_evenness(after, wholes), before), nodes)
+        if not is_complete:
             self._score_by_what_nodes_have(resources, capacities, nodes, scores)
         return scores
 
@@ -82,7 +95,7 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin):
         names = tuple([resource.name for resource in resources])
         kept = self._kept.get(names)
         if kept is None:
-            kept = self._kept[names] = KeptColumn(names, _evenness, self._table, self._capacities)
+            kept = self._kept[names] = KeptColumn(names, _evenness, self._table)
         return kept
 
     def _score_by_what_nodes_have(

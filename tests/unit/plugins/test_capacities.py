@@ -39,4 +39,7 @@ def test_capacities_follow_the_nodes() -> None:
     assert capacities.of("cpu", cluster.view()) is first
     handle.load(make_node("a", cpu="3"), make_node("c", cpu="4"))
     assert np.array_equal(capacities.of("cpu", cluster.view()).amount, [3000, 2000, 4000])
+    assert np.array_equal(capacities.of("cpu", cluster.view(np.array([2, 0]))).amount, [4000, 3000])
     assert capacities.of("cpu", cluster.view(np.array([2]))).amount == 4000
+    handle.load(make_node("c", cpu="5"))
+    assert np.array_equal(capacities.of("cpu", cluster.view(np.array([2, 0]))).amount, [5000, 3000])

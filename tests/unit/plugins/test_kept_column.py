@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from kubesched.columns import WhatIf
 from kubesched.plugins.amounts import Amount
-from kubesched.plugins.capacities import Capacities, Share
+from kubesched.plugins.capacities import Share
 from kubesched.plugins.kept_column import KeptColumn
 from kubesched.testing import make_node, make_pod
 from kubesched.testing.handle import FakeHandle
@@ -21,7 +20,7 @@ class Scene:
         self.handle = FakeHandle().load(*[make_node(f"n{number}", cpu="16") for number in range(16)])
         self.cluster = self.handle.cluster
         self.asked: list[int] = []
-        self.column = KeptColumn(("cpu",), self._taken, self.cluster.nodes, Capacities())
+        self.column = KeptColumn(("cpu",), self._taken, self.cluster.nodes)
 
     def _taken(self, taken: Sequence[Amount], wholes: Sequence[Share]) -> Amount:
         self.asked.append(np.size(wholes[0]))
@@ -33,7 +32,9 @@ class Scene:
             self.handle.load(make_pod(f"{node}-{number}", node=node, cpu="1"))
 
     def assert_right(self) -> None:
-        assert np.array_equal(self.column.of(self.cluster.view()), self.cluster.view().requested("cpu"))
+        nodes = self.cluster.view()
+        taken, wholes = nodes.requested("cpu"), nodes.allocatable("cpu").astype(np.float64)
+        assert np.array_equal(self.column.of(nodes, [taken], [wholes]), taken)
 
 
 def test_only_changed_rows_are_worked_out_again() -> None:
@@ -59,14 +60,3 @@ def test_nodes_that_come_go_or_change() -> None:
     scene.cluster.remove_node("n5")
     scene.assert_right()
     assert scene.asked == [16, 1, 17, 1]
-
-
-def test_other_views_are_worked_out_on_the_spot() -> None:
-    """Some of the rows, or all of them with a pod that is not there."""
-    scene = Scene()
-    scene.assert_right()
-    added = WhatIf.added([(1, scene.cluster.templates.info(make_pod("supposed", cpu="2")))])
-    assert np.array_equal(scene.column.of(scene.cluster.view().supposing(added)), [0, 2000, *[0] * 14])
-    assert np.array_equal(scene.column.of(scene.cluster.view(np.array([1, 2]))), [0, 0])
-    scene.assert_right()
-    assert scene.asked == [16, 16, 2]

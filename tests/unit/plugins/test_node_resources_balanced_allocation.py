@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kubesched.columns import WhatIf
 from kubesched.config.plugin_args import NodeResourcesBalancedAllocationArgs, ResourceSpec
 from kubesched.framework import FIXED, CycleState, NodeInfo, Reach
 from kubesched.objects import Pod
@@ -89,6 +90,16 @@ def test_scores_by_devices_are_not_kept() -> None:
     assert plugin.basis(template) != before
     assert plugin.score_reach_of(template) is Reach.CYCLE
     assert plugin_for(handle).basis(template) is FIXED, "nothing that it scores can be devices"
+
+
+def test_a_pod_that_is_only_supposed_counts() -> None:
+    """The evenness without the pod is kept for nodes as they are, not for a "what if"."""
+    handle = FakeHandle().load(*[make_node(name, cpu="4", memory="4Gi") for name in ("a", "b")])
+    plugin, info = plugin_for(handle), handle.cluster.templates.info(make_pod(memory="4Gi"))
+    nodes, state = handle.cluster.view(), CycleState(info)
+    assert plugin.score_nodes(state, info.template, nodes).tolist() == [50, 50]
+    supposed = WhatIf.added([(1, handle.cluster.templates.info(make_pod("supposed", cpu="4")))])
+    assert plugin.score_nodes(state, info.template, nodes.supposing(supposed)).tolist() == [50, 100]
 
 
 def plain_balance(used: dict[str, int], capacity: dict[str, int]) -> int:
