@@ -12,6 +12,7 @@ from operator import mul
 from typing import Final, NamedTuple
 
 from kubesched.columns import NodeTable
+from kubesched.columns.types import cells
 from kubesched.engine.filter_column import FilterColumn
 from kubesched.engine.score_column import ScoreColumn
 
@@ -37,15 +38,15 @@ class RowMemo:
         self._weights = [column.weight for column in scores.values()]
         columns: list[FilterColumn | ScoreColumn] = [*filters.values(), *scores.values()]
         self._arrays = [column.open_rows() for column in columns]
-        self._cells = [array.data for array in self._arrays]
+        self._cells = [cells(array) for array in self._arrays]
         self._answers: dict[int, Answer] = {}
 
     def recall(self, row: int) -> Answer | None:
         """Write what is known about a row into the columns; None if the plugins must be asked."""
         answer = self._answers.get(self._states.of(row))
         if answer is not None:
-            for cells, entry in zip(self._cells, answer.entries, strict=True):
-                cells[row] = entry
+            for column, entry in zip(self._cells, answer.entries, strict=True):
+                column[row] = entry
         return answer
 
     def recall_all(self, rows: list[int]) -> list[int]:

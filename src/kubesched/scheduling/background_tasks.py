@@ -66,7 +66,7 @@ class BackgroundTasks:
             try:
                 await fresh.popleft()
             except Exception as error:
-                log.error("Background task crashed", error)
+                _report(error)
 
     def _spread(self, works: deque[Work]) -> None:
         """A turn later: whoever is left is behind one that waits."""
@@ -83,4 +83,8 @@ class BackgroundTasks:
         try:
             await work
         except Exception as error:
-            log.error("Background task crashed", error)
+            _report(error)
+
+
+def _report(error: Exception) -> None:
+    log.error("Background task crashed", error)

@@ -9,7 +9,7 @@ from kubesched.cluster.apiserver.catalog.parts import status_of
 from kubesched.cluster.apiserver.defaulting import inert as defaults
 from kubesched.cluster.apiserver.resource import Resource, Rules
 from kubesched.cluster.apiserver.tables import inert as tables
-from kubesched.cluster.apiserver.tables.layout import NAME_AND_CREATION
+from kubesched.cluster.apiserver.tables.layout import NAME_AND_CREATION, TableLayout
 from kubesched.cluster.apiserver.validation import inert as rules
 from kubesched.cluster.apiserver.validation.names import path_segment_problems
 
@@ -86,7 +86,7 @@ AUTOSCALING: Final = (
 )
 
 
-def _roles(kind: str, plural: str, *, namespaced: bool) -> Resource:
+def _access(kind: str, plural: str, table: TableLayout, rules_of_kind: Rules, *, namespaced: bool) -> Resource:
     return Resource(
         group="rbac.authorization.k8s.io",
         version="v1",
@@ -94,28 +94,25 @@ def _roles(kind: str, plural: str, *, namespaced: bool) -> Resource:
         plural=plural,
         struct_name=f"rbac.v1.{kind}",
         namespaced=namespaced,
-        table=NAME_AND_CREATION,
-        rules=Rules(name_rule=path_segment_problems, create_on_update=True),
+        table=table,
+        rules=rules_of_kind,
     )
+
+
+def _roles(kind: str, plural: str, *, namespaced: bool) -> Resource:
+    by_name = Rules(name_rule=path_segment_problems, create_on_update=True)
+    return _access(kind, plural, NAME_AND_CREATION, by_name, namespaced=namespaced)
 
 
 def _bindings(kind: str, plural: str, *, namespaced: bool) -> Resource:
-    return Resource(
-        group="rbac.authorization.k8s.io",
-        version="v1",
-        kind=kind,
-        plural=plural,
-        struct_name=f"rbac.v1.{kind}",
-        namespaced=namespaced,
-        table=tables.ROLE_BINDINGS,
-        rules=Rules(
-            default=defaults.default_role_binding,
-            validate=rules.role_binding_validator(namespaced=namespaced),
-            validate_update=rules.role_is_fixed,
-            name_rule=path_segment_problems,
-            create_on_update=True,
-        ),
+    checked = Rules(
+        default=defaults.default_role_binding,
+        validate=rules.role_binding_validator(namespaced=namespaced),
+        validate_update=rules.role_is_fixed,
+        name_rule=path_segment_problems,
+        create_on_update=True,
     )
+    return _access(kind, plural, tables.ROLE_BINDINGS, checked, namespaced=namespaced)
 
 
 ACCESS: Final = (
