@@ -32,7 +32,7 @@ def identity(pod: Pod, wanted_node: str) -> bytes:
 def same_identity(one: Pod, other: Pod) -> bool:
     """Whether two versions of a pod surely have the same identity: much cheaper than making it.
 
-    Whatever else the spec has may differ only without need: that a pod got its node is the change that counts.
+    False does not say that they differ: a field of the spec that the identity leaves out may be another one.
     """
     metadata, other_metadata, spec = one.metadata, other.metadata, one.spec
     if spec.node_name != other.spec.node_name:
