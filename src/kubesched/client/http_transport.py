@@ -51,6 +51,7 @@ class HttpTransport:
         content_type: str = JSON,
         body: bytes | None = None,
         time_limit: float,
+        discard: bool = False,
     ) -> Response:
         url = f"{self._base}{path}?{query}" if query else f"{self._base}{path}"
         for last_try in (False, True):
@@ -61,12 +62,14 @@ class HttpTransport:
                 if body is not None:
                     builder = builder.header("Content-Type", content_type).body_bytes(body)
                 answer = await builder.build().send()
+                status = answer.status
+                if discard and status < 300:
+                    return Response(status, b"", discarded_bytes=int(answer.get_header("content-length") or 0))
                 content = (await answer.bytes()).to_bytes()  # never waits: `send` has read it all
             except PyreqwestError as error:
                 raise transport_error(method, url, error) from error
             finally:
                 check_cancellation()
-            status = answer.status
             if status < 400:
                 return Response(status, content)
             if status != 401 or last_try or not await self._renewed(credential):

@@ -72,7 +72,7 @@ class PodWriter:
         if not slots.take():
             await slots.wait()
         try:
-            await self._rest.call("POST", path, body=_BINDING.encode(binding))
+            await self._rest.call("POST", path, body=_BINDING.encode(binding), discard=True)
         finally:
             slots.give_back()
 
@@ -91,7 +91,9 @@ class PodWriter:
             return
         path = object_path(_POD, pod.metadata.name, pod.metadata.namespace, "status")
         body = encode(patch)
-        await self._retrying(lambda: self._rest.call("PATCH", path, body=body, content_type=STRATEGIC_MERGE))
+        await self._retrying(
+            lambda: self._rest.call("PATCH", path, body=body, content_type=STRATEGIC_MERGE, discard=True)
+        )
 
     async def delete_pod(self, pod: Pod) -> None:
         """Delete the pod with this uid; no error if it is gone, or another one has its name."""

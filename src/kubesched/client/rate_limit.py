@@ -6,6 +6,7 @@ from typing import Final
 
 from kubesched.clock import Clock
 
+NO_LIMIT: Final = -1.0
 DEFAULT_QPS: Final = 5.0
 DEFAULT_BURST: Final = 10
 

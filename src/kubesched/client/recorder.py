@@ -1,7 +1,7 @@
 """Events about pods and nodes (events.k8s.io/v1), as client-go's tools/events records them.
 
-`event` never waits and never fails: an event goes into a bounded queue, or is dropped and counted. Equal events
-become one with a series: the second one is written at once, the count of later ones with the next refresh.
+`event` never waits and never fails: what happened goes into a bounded list, or is dropped and counted. A moment later
+all that came together is made into events (`event_memory`) and written.
 This recorder has no spam filter; that one belongs to the older core/v1 recorder.
 """
 
@@ -9,22 +9,17 @@ from __future__ import annotations
 
 import asyncio
 import random
-import re
-import uuid
-from collections import OrderedDict
 from contextlib import suppress
-from datetime import UTC, datetime
 from typing import Final
-
-import msgspec
 
 from kubesched.client.backlog import Backlog
 from kubesched.client.backoff import jittered
+from kubesched.client.event_memory import EventMemory, Occurrence
 from kubesched.client.paths import collection_path, object_path
 from kubesched.client.rest import STRATEGIC_MERGE, ApiObject, RestClient, manifest_json
 from kubesched.clock import Clock
 from kubesched.errors import ApiStatusError, ClientError
-from kubesched.objects import KIND_OF, Event, EventSeries, ObjectMeta, ObjectReference, encode
+from kubesched.objects import KIND_OF, Event, ObjectReference, encode
 from kubesched.telemetry.logging import log
 
 # event_broadcaster.go
@@ -32,35 +27,12 @@ MOST_TRIES: Final = 12
 RETRY_DELAY: Final = 10.0
 FINISH_SECONDS: Final = 360.0
 REFRESH_SECONDS: Final = 1800.0
-# Ours: upstream writes every event in a goroutine of its own, and both they and its memory know no bound.
+# Ours: upstream writes every event in a goroutine of its own, and they know no bound.
 QUEUE_LENGTH: Final = 10_000
+# Ours: one by one, between the answers of a server, making events and sending them has left the processor's caches.
+GATHER_SECONDS: Final = 0.02
 WRITERS: Final = 50
-MOST_REMEMBERED: Final = 10_000
-
-NOTE_LIMIT: Final = 1024
-_NOTE_SUFFIX: Final = " ..."
-_DNS_SUBDOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
-_LONGEST_NAME: Final = 253
 _EVENT: Final = KIND_OF[Event]
-
-_Key = tuple[str, str, str, ObjectReference, ObjectReference | None]
-
-
-class _Remembered:
-    """An event that equal ones may join, and when the last one did."""
-
-    __slots__ = ("count", "event", "last_observed")
-
-    def __init__(self, event: Event, observed: float) -> None:
-        self.event = event
-        self.count = 1
-        self.last_observed = observed
-
-    def snapshot(self) -> Event:
-        if self.count == 1:
-            return self.event
-        series = EventSeries(count=self.count, last_observed_time=_micro_time(self.last_observed))
-        return msgspec.structs.replace(self.event, series=series)
 
 
 class EventRecorder:
@@ -72,13 +44,11 @@ class EventRecorder:
         self._rest = rest
         self._clock = clock
         self._rng = rng
-        self._controller = reporting_controller
-        self._instance = f"{reporting_controller}-{hostname}"
-        # Ordered: the front of a plain dict gets slower to find with everything that is taken from there.
-        self._remembered: OrderedDict[_Key, _Remembered] = OrderedDict()
+        self._memory = EventMemory(rng, reporting_controller=reporting_controller, hostname=hostname)
+        self._occurrences: list[Occurrence] = []
+        self._occurred = asyncio.Event()
         self._queue: Backlog[Event] = Backlog(QUEUE_LENGTH)
         self._tasks: list[asyncio.Task[None]] = []
-        self._last_stamp = 0
         self.dropped = 0
         """Events that found the queue full, or could not be written."""
 
@@ -93,40 +63,22 @@ class EventRecorder:
         related: ApiObject | ObjectReference | None = None,
     ) -> None:
         """Tell that something happened to `regarding`, with `related` playing a part in it."""
-        about = reference_to(regarding)
-        also = reference_to(related) if related is not None else None
-        now = self._clock.time()
-        key = (event_type, action, reason, about, also)
-        known = self._remembered.get(key)
-        if known is not None:
-            known.count += 1
-            known.last_observed = now
-            if known.count == 2:
-                self._enqueue(known.snapshot())
+        occurrences = self._occurrences
+        if len(occurrences) >= QUEUE_LENGTH:
+            self.dropped += 1
             return
-        event = Event(
-            metadata=ObjectMeta(name=self._name(about.name, now), namespace=about.namespace or "default"),
-            event_time=_micro_time(now),
-            reporting_controller=self._controller,
-            reporting_instance=self._instance,
-            action=action,
-            reason=reason,
-            regarding=about,
-            related=also,
-            note=truncate(note),
-            type=event_type,
-        )
-        if len(self._remembered) >= MOST_REMEMBERED:
-            self._remembered.popitem(last=False)
-        self._remembered[key] = _Remembered(event, now)
-        self._enqueue(event)
+        if not occurrences:
+            self._occurred.set()
+        occurrences.append(Occurrence(self._clock.time(), regarding, event_type, reason, action, note, related))
 
     def start(self) -> None:
+        others = (self._gather(), self._refresh(), self._finish())
         writers = [self._queue.work(self._write) for _ in range(WRITERS)]
-        self._tasks = [asyncio.create_task(coroutine) for coroutine in (*writers, self._refresh(), self._finish())]
+        self._tasks = [asyncio.create_task(coroutine) for coroutine in (*writers, *others)]
 
     async def drained(self) -> None:
         """Return when every event recorded so far is written, or given up."""
+        self._record_all()
         await self._queue.drained()
 
     async def stop(self, *, grace: float = 0.0) -> None:
@@ -143,6 +95,26 @@ class EventRecorder:
             with suppress(asyncio.CancelledError):
                 await task
 
+    async def _gather(self) -> None:
+        """Record what happened; after the first occurrence others are given a moment to join it."""
+        while True:
+            await self._occurred.wait()
+            await self._clock.sleep(GATHER_SECONDS)
+            self._record_all()
+
+    def _record_all(self) -> None:
+        occurrences, self._occurrences = self._occurrences, []
+        self._occurred.clear()
+        for occurrence in occurrences:
+            try:
+                event = self._memory.event_of(occurrence)
+            except Exception as error:  # of a plugin, about something that is no object
+                self.dropped += 1
+                log.error("Unable to record event", error, reason=occurrence.reason, note=occurrence.note)
+                continue
+            if event is not None:
+                self._enqueue(event)
+
     def _enqueue(self, event: Event) -> None:
         if not self._queue.put(event):
             self.dropped += 1
@@ -153,7 +125,7 @@ class EventRecorder:
             try:
                 if event.series is None or not await self._patch_series(event):
                     path = collection_path(_EVENT, event.metadata.namespace)
-                    await self._rest.call("POST", path, body=manifest_json(event))
+                    await self._rest.call("POST", path, body=manifest_json(event), discard=True)
                 return
             except ApiStatusError as error:
                 if error.reason != "AlreadyExists":
@@ -178,7 +150,7 @@ class EventRecorder:
         path = object_path(_EVENT, event.metadata.name, event.metadata.namespace)
         try:
             body = encode({"series": event.series})
-            await self._rest.call("PATCH", path, body=body, content_type=STRATEGIC_MERGE)
+            await self._rest.call("PATCH", path, body=body, content_type=STRATEGIC_MERGE, discard=True)
         except ApiStatusError as error:
             if error.code != 404:
                 raise
@@ -189,54 +161,12 @@ class EventRecorder:
         """Write the counts of running series, so that the server does not forget them."""
         while True:
             await self._clock.sleep(REFRESH_SECONDS)
-            for known in list(self._remembered.values()):
-                if known.count > 1:
-                    self._enqueue(known.snapshot())
+            for event in self._memory.running_series():
+                self._enqueue(event)
 
     async def _finish(self) -> None:
         """Forget events that have not been seen for a while; a series leaves its final count."""
         while True:
             await self._clock.sleep(FINISH_SECONDS)
-            oldest = self._clock.time() - FINISH_SECONDS
-            for key, known in list(self._remembered.items()):
-                if known.last_observed < oldest:
-                    del self._remembered[key]
-                    if known.count > 1:
-                        self._enqueue(known.snapshot())
-
-    def _name(self, about: str, now: float) -> str:
-        """`<name>.<nanoseconds in hex>`, or a UUID where that is no valid name (util.GenerateEventName)."""
-        stamp = self._last_stamp = max(int(now * 1e9), self._last_stamp + 1)
-        name = f"{about}.{stamp:x}"
-        if len(name) <= _LONGEST_NAME and _DNS_SUBDOMAIN.fullmatch(name):
-            return name
-        return str(uuid.UUID(int=self._rng.getrandbits(128), version=4))
-
-
-def _micro_time(seconds: float) -> datetime:
-    """A time that is written with all six digits, as API servers demand of a MicroTime: never on a full second."""
-    moment = datetime.fromtimestamp(seconds, UTC)
-    return moment if moment.microsecond else moment.replace(microsecond=1)
-
-
-def reference_to(value: ApiObject | ObjectReference) -> ObjectReference:
-    """A reference as client-go makes them, with the version that the event speaks of."""
-    if isinstance(value, ObjectReference):
-        return value
-    kind, metadata = KIND_OF[type(value)], value.metadata
-    return ObjectReference(
-        api_version=kind.api_version,
-        kind=kind.name,
-        namespace=metadata.namespace,
-        name=metadata.name,
-        uid=metadata.uid,
-        resource_version=metadata.resource_version,
-    )
-
-
-def truncate(note: str) -> str:
-    """A note within the 1024 bytes that the API server accepts (the scheduler's truncateMessage)."""
-    data = note.encode()
-    if len(data) <= NOTE_LIMIT:
-        return note
-    return data[: NOTE_LIMIT - len(_NOTE_SUFFIX)].decode(errors="ignore") + _NOTE_SUFFIX
+            for event in self._memory.forget(not_seen_since=self._clock.time() - FINISH_SECONDS):
+                self._enqueue(event)

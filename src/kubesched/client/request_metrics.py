@@ -13,20 +13,22 @@ _MOST_NOTED: Final = 256
 
 
 class _Requests:
-    """Requests with the same labels: those not counted yet, as (seconds, bytes sent, bytes received)."""
+    """Requests with the same labels: those not counted yet, as (throttled, seconds, bytes sent, received)."""
 
     def __init__(self, metrics: RestClientMetrics, code: str, verb: str, host: str) -> None:
-        self.noted: list[tuple[float, int, int]] = []
+        self.noted: list[tuple[float, float, int, int]] = []
         self._number = metrics.requests.labels(code, verb, host)
+        self._throttled = metrics.rate_limiter_duration.labels(verb, host)
         self._duration = metrics.request_duration.labels(verb, host)
         self._sent = metrics.request_size.labels(verb, host)
         self._received = metrics.response_size.labels(verb, host)
 
     def count(self) -> None:
         if self.noted:
-            seconds, sent, received = zip(*self.noted, strict=True)
+            throttled, seconds, sent, received = zip(*self.noted, strict=True)
             self.noted.clear()
             self._number.add(len(seconds))
+            _observe_all(self._throttled, throttled)
             for duration in seconds:
                 self._duration.observe(duration)
             _observe_all(self._sent, sent)
@@ -42,26 +44,26 @@ class RequestMetrics:
 
     def __init__(self, metrics: RestClientMetrics) -> None:
         self._metrics = metrics
-        self._limited: dict[tuple[str, str], list[float]] = {}
         self._requests: dict[tuple[str, str, str], _Requests] = {}
         metrics.before_reading(self._count)
 
-    def rate_limited(self, *, verb: str, host: str, seconds: float) -> None:
-        limited = self._limited.get((verb, host))
-        if limited is None:
-            limited = self._limited[verb, host] = []
-        limited.append(seconds)
-        if len(limited) >= _MOST_NOTED:
-            self._count()
-
     def request_finished(
-        self, *, verb: str, host: str, code: str, seconds: float, sent_bytes: int, received_bytes: int
+        self,
+        *,
+        verb: str,
+        host: str,
+        code: str,
+        throttled: float,
+        seconds: float,
+        sent_bytes: int,
+        received_bytes: int,
     ) -> None:
         requests = self._requests.get((code, verb, host))
         if requests is None:
             requests = self._requests[code, verb, host] = _Requests(self._metrics, code, verb, host)
-        requests.noted.append((seconds, sent_bytes, received_bytes))
-        if len(requests.noted) >= _MOST_NOTED:
+        noted = requests.noted
+        noted.append((throttled, seconds, sent_bytes, received_bytes))
+        if len(noted) >= _MOST_NOTED:
             requests.count()
 
     def request_retried(self, *, verb: str, host: str, code: str) -> None:
@@ -71,9 +73,6 @@ class RequestMetrics:
         self._metrics.exec_plugin_call.labels(str(exit_code), call_status).inc()
 
     def _count(self) -> None:
-        for (verb, host), limited in self._limited.items():
-            _observe_all(self._metrics.rate_limiter_duration.labels(verb, host), limited)
-            limited.clear()
         for requests in self._requests.values():
             requests.count()
 

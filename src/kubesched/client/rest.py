@@ -14,7 +14,7 @@ from typing import Any, Final, Protocol, TypeVar
 import msgspec
 
 from kubesched.client.paths import collection_path, object_path
-from kubesched.client.rate_limit import RateLimiter
+from kubesched.client.rate_limit import NO_LIMIT, RateLimiter
 from kubesched.client.retries import MOST_RETRIES, retry_delay
 from kubesched.client.transport import JSON, TIME_LIMIT, Transport, raise_status
 from kubesched.clock import Clock
@@ -44,11 +44,19 @@ S = TypeVar("S")
 class RequestObserver(Protocol):
     """Who measures requests: the `rest_client_*` metrics. `code` is the status, or `<error>` where none came."""
 
-    def rate_limited(self, *, verb: str, host: str, seconds: float) -> None: ...
-
     def request_finished(
-        self, *, verb: str, host: str, code: str, seconds: float, sent_bytes: int, received_bytes: int
-    ) -> None: ...
+        self,
+        *,
+        verb: str,
+        host: str,
+        code: str,
+        throttled: float,
+        seconds: float,
+        sent_bytes: int,
+        received_bytes: int,
+    ) -> None:
+        """`throttled`: the seconds for which the rate limit held it back before."""
+        ...
 
     def request_retried(self, *, verb: str, host: str, code: str) -> None: ...
 
@@ -70,7 +78,7 @@ class RestClient:
         self._host = transport.host
         self._clock = clock
         self._rng = rng
-        self._limiter = limiter
+        self._limiter = limiter or RateLimiter(clock, qps=NO_LIMIT, burst=0)
         self._observer = observer
         self._time_limit = time_limit
         self._throttling_told = -THROTTLE_LOG_SECONDS
@@ -101,7 +109,8 @@ class RestClient:
         options: dict[str, Any] = {"kind": "DeleteOptions", "apiVersion": "v1"}
         if uid:
             options["preconditions"] = {"uid": uid}
-        await self.call("DELETE", object_path(KIND_OF[struct], name, namespace), body=encode(options))
+        path = object_path(KIND_OF[struct], name, namespace)
+        await self.call("DELETE", path, body=encode(options), discard=True)
 
     async def call(
         self,
@@ -112,19 +121,26 @@ class RestClient:
         body: bytes | None = None,
         content_type: str = JSON,
         retries: int = MOST_RETRIES,
+        discard: bool = False,
     ) -> bytes:
-        """One request with its retries; the body of the answer."""
+        """One request with its retries; the body of the answer, which may be empty for who wants to `discard` it."""
         attempt = 0
         while True:
-            if self._limiter is not None and (wait := self._reserve(self._limiter, method)) > 0.0:
-                await self._throttle(self._limiter, wait, method, path)
+            if (throttled := self._limiter.reserve()) > 0.0:
+                await self._throttle(throttled, method, path)
             started = self._clock.monotonic()
             code, received = "<error>", 0
             try:
                 response = await self._transport.request(
-                    method, path, query=query, body=body, content_type=content_type, time_limit=self._time_limit
+                    method,
+                    path,
+                    query=query,
+                    body=body,
+                    content_type=content_type,
+                    time_limit=self._time_limit,
+                    discard=discard,
                 )
-                code, received = str(response.status), len(response.body)
+                code, received = str(response.status), len(response.body) + response.discarded_bytes
                 if response.status >= 300:
                     raise_status(response.status, response.body, response.headers, method=method, url=path)
                 return response.body
@@ -139,6 +155,7 @@ class RestClient:
                         verb=method,
                         host=self._host,
                         code=code,
+                        throttled=throttled,
                         seconds=self._clock.monotonic() - started,
                         sent_bytes=len(body) if body is not None else 0,
                         received_bytes=received,
@@ -150,8 +167,8 @@ class RestClient:
 
     async def watch(self, path: str, *, query: str, time_limit: float) -> AsyncGenerator[bytes, None]:
         """The chunks of a watch; close it with `aclosing`. Never retried here: the reflector knows where to go on."""
-        if self._limiter is not None and (wait := self._reserve(self._limiter, "GET")) > 0.0:
-            await self._throttle(self._limiter, wait, "GET", path)
+        if (throttled := self._limiter.reserve()) > 0.0:
+            await self._throttle(throttled, "GET", path)
         started = self._clock.monotonic()
         code, counted = "<error>", False
         async with aclosing(self._transport.stream(path, query=query, time_limit=time_limit)) as chunks:
@@ -159,7 +176,7 @@ class RestClient:
                 async for chunk in chunks:
                     if not counted:
                         counted = True
-                        self._watch_answered("200", started)
+                        self._watch_answered("200", throttled, started)
                     yield chunk
                 code = "200"
             except ApiStatusError as error:
@@ -167,22 +184,21 @@ class RestClient:
                 raise
             finally:
                 if not counted:
-                    self._watch_answered(code, started)
+                    self._watch_answered(code, throttled, started)
 
-    def _watch_answered(self, code: str, started: float) -> None:
+    def _watch_answered(self, code: str, throttled: float, started: float) -> None:
         if self._observer is not None:
-            seconds = self._clock.monotonic() - started
             self._observer.request_finished(
-                verb="GET", host=self._host, code=code, seconds=seconds, sent_bytes=0, received_bytes=0
+                verb="GET",
+                host=self._host,
+                code=code,
+                throttled=throttled,
+                seconds=self._clock.monotonic() - started,
+                sent_bytes=0,
+                received_bytes=0,
             )
 
-    def _reserve(self, limiter: RateLimiter, method: str) -> float:
-        delay = limiter.reserve()
-        if self._observer is not None:
-            self._observer.rate_limited(verb=method, host=self._host, seconds=delay)
-        return delay
-
-    async def _throttle(self, limiter: RateLimiter, delay: float, method: str, path: str) -> None:
+    async def _throttle(self, delay: float, method: str, path: str) -> None:
         if delay > LONG_THROTTLE and self._clock.monotonic() >= self._throttling_told + THROTTLE_LOG_SECONDS:
             self._throttling_told = self._clock.monotonic()
             log.info(
@@ -195,7 +211,7 @@ class RestClient:
         try:
             await self._clock.sleep(delay)
         except BaseException:
-            limiter.give_back()
+            self._limiter.give_back()
             raise
 
 

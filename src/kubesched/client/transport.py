@@ -44,6 +44,8 @@ class Response(msgspec.Struct, frozen=True):
     status: int
     body: bytes
     headers: dict[str, str] = {}
+    discarded_bytes: int = 0
+    """The length of a body that nobody wanted to see."""
 
 
 class Transport(Protocol):
@@ -63,8 +65,12 @@ class Transport(Protocol):
         content_type: str = JSON,
         body: bytes | None = None,
         time_limit: float,
+        discard: bool = False,
     ) -> Response:
-        """Send and wait for the whole answer, whatever its status; TransportError where none came in time (seconds)."""
+        """Send and wait for the whole answer, whatever its status; TransportError where none came in time (seconds).
+
+        With `discard` the body of a success may be left out.
+        """
         ...
 
     def stream(self, path: str, *, query: str = "", time_limit: float) -> AsyncGenerator[bytes, None]:

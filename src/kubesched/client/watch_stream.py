@@ -9,7 +9,7 @@ import msgspec
 from kubesched.client.incoming import Unreadable, read_object
 from kubesched.client.transport import Status
 from kubesched.errors import ApiStatusError, InvalidObjectError, TransportError
-from kubesched.objects import decode
+from kubesched.objects import decoding
 
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 
@@ -37,13 +37,14 @@ class EventReader(Generic[T]):
 
     def __init__(self, struct: type[T], url: str) -> None:
         self._struct = struct
-        self._event: type[WatchEvent[T]] = WatchEvent[struct]  # type: ignore[valid-type] # known at run time only
+        event: type[WatchEvent[T]] = WatchEvent[struct]  # type: ignore[valid-type] # known at run time only
+        self._decode = decoding(event)
         self._url = url
 
     def read(self, line: bytes) -> WatchEvent[T | Unreadable]:
         """ApiStatusError for an ERROR event; TransportError for a line that is no event: the stream is broken."""
         try:
-            event = decode(line, self._event)
+            event = self._decode(line)
         except InvalidObjectError:
             return self._read_in_two(line)
         if event.type == "ERROR":

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Final, TypeVar, cast
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final, TypeVar
 
 import msgspec
 
@@ -17,8 +19,17 @@ T = TypeVar("T")
 
 def decode(data: bytes | str, into: type[T]) -> T:
     """The object in a JSON text. InvalidObjectError names the field that does not fit."""
+    return _decode(_decoder(into), into, data)
+
+
+def decoding(into: type[T]) -> Callable[[bytes | str], T]:
+    """`decode` for many texts of one type: what it needs is looked up once."""
+    return partial(_decode, _decoder(into), into)
+
+
+def _decode(decoder: msgspec.json.Decoder[T], into: type[T], data: bytes | str) -> T:
     try:
-        return cast(T, _decoder(into).decode(data))
+        return decoder.decode(data)
     except msgspec.ValidationError:
         return convert(_parse_json(data), into)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -73,7 +84,7 @@ def decode_object(source: bytes | str | dict[str, Any]) -> KubeStruct:
 _decoders: Final[dict[type, msgspec.json.Decoder[Any]]] = {}
 
 
-def _decoder(into: type) -> msgspec.json.Decoder[Any]:
+def _decoder(into: type[T]) -> msgspec.json.Decoder[T]:
     decoder = _decoders.get(into)
     if decoder is None:
         decoder = _decoders[into] = msgspec.json.Decoder(into, dec_hook=_decode_special)

@@ -103,6 +103,7 @@ class FakeApiServer:
         content_type: str = JSON,
         body: bytes | None = None,
         time_limit: float,
+        discard: bool = False,
     ) -> Response:
         self._admit(method, path, query, body)
         if self.failures:

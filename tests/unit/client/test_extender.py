@@ -43,6 +43,7 @@ class Answers:
         content_type: str = JSON,
         body: bytes | None = None,
         time_limit: float,
+        discard: bool = False,
     ) -> Response:
         self.sent.append((path, msgspec.json.decode(body or b"null"), time_limit))
         if isinstance(self._answer, TransportError):

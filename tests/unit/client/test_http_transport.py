@@ -160,6 +160,18 @@ async def test_sends_and_receives() -> None:
         assert transport.host == f"127.0.0.1:{running.port}"
 
 
+async def test_an_answer_that_nobody_wants_is_not_read() -> None:
+    """Its length is known; a failure is told in the server's words all the same."""
+    async with serving() as running:
+        transport = running.connect()
+        read = await transport.request("GET", "/echo/x", time_limit=60.0)
+        discarded = await transport.request("GET", "/echo/x", time_limit=60.0, discard=True)
+        assert (discarded.status, discarded.body, discarded.discarded_bytes) == (200, b"", len(read.body))
+        refused = await transport.request("GET", "/busy", time_limit=60.0, discard=True)
+        assert (refused.status, refused.discarded_bytes) == (429, 0)
+        assert b"later" in refused.body
+
+
 async def test_a_path_in_the_servers_url_comes_first() -> None:
     """As clusters behind a gateway have it."""
     async with serving() as running:

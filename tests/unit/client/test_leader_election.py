@@ -42,6 +42,7 @@ class Link(FakeApiServer):
         content_type: str = JSON,
         body: bytes | None = None,
         time_limit: float,
+        discard: bool = False,
     ) -> Response:
         if self.is_cut:
             raise TransportError("no route to host")

@@ -14,8 +14,9 @@ def test_requests_are_counted_as_client_go_counts_them() -> None:
     registry, made = CollectorRegistry(), InstrumentSet()
     registry.register(made)
     observer = RequestMetrics(RestClientMetrics(made))
-    observer.rate_limited(verb="GET", host="h:443", seconds=0.1)
-    observer.request_finished(verb="GET", host="h:443", code="200", seconds=0.2, sent_bytes=0, received_bytes=100)
+    observer.request_finished(
+        verb="GET", host="h:443", code="200", throttled=0.1, seconds=0.2, sent_bytes=0, received_bytes=100
+    )
     observer.request_retried(verb="GET", host="h:443", code="200")
     observer.exec_plugin_called(exit_code=0, call_status="no_error")
     shown = generate_latest(registry).decode()
@@ -35,12 +36,18 @@ def test_nothing_is_lost_or_kept_where_nobody_reads() -> None:
     made = InstrumentSet()
     metrics = RestClientMetrics(made)
     observer = RequestMetrics(metrics)
+
+    def post() -> None:
+        observer.request_finished(
+            verb="POST", host="h", code="201", throttled=0.0, seconds=0.2, sent_bytes=1, received_bytes=1
+        )
+
     for _ in range(1000):
-        observer.request_finished(verb="POST", host="h", code="201", seconds=0.2, sent_bytes=1, received_bytes=1)
+        post()
     assert metrics.requests.value("201", "POST", "h") >= 700
     list(made.collect())
     assert metrics.requests.value("201", "POST", "h") == 1000
-    observer.request_finished(verb="POST", host="h", code="201", seconds=0.2, sent_bytes=1, received_bytes=1)
+    post()
     made.reset()
     list(made.collect())
     assert metrics.requests.value("201", "POST", "h") == 0

@@ -52,7 +52,8 @@ async def test_limits_the_rate() -> None:
     """Three calls with a burst of one and one a second take two seconds."""
     server, clock = FakeApiServer(), VirtualClock()
     server.put(PODS, {"metadata": {"name": "p", "namespace": "d"}})
-    rest = client(server, clock, limiter=RateLimiter(clock, qps=1.0, burst=1))
+    observer = Measured()
+    rest = client(server, clock, observer=observer, limiter=RateLimiter(clock, qps=1.0, burst=1))
     tasks = [asyncio.create_task(rest.get(Pod, "p", "d")) for _ in range(3)]
     await clock.advance(0)
     assert len(server.calls) == 1
@@ -60,19 +61,25 @@ async def test_limits_the_rate() -> None:
     assert len(server.calls) == 2
     await clock.advance(0.2)
     assert [task.done() for task in tasks] == [True] * 3
+    assert observer.seen == [f"GET fake:443 200 throttled={seconds} sent=0" for seconds in (0.0, 1.0, 2.0)]
 
 
 class Measured:
     def __init__(self) -> None:
         self.seen: list[str] = []
 
-    def rate_limited(self, *, verb: str, host: str, seconds: float) -> None:
-        self.seen.append(f"limited {verb} {host} {seconds:.1f}")
-
     def request_finished(
-        self, *, verb: str, host: str, code: str, seconds: float, sent_bytes: int, received_bytes: int
+        self,
+        *,
+        verb: str,
+        host: str,
+        code: str,
+        throttled: float,
+        seconds: float,
+        sent_bytes: int,
+        received_bytes: int,
     ) -> None:
-        self.seen.append(f"{verb} {host} {code} sent={sent_bytes}")
+        self.seen.append(f"{verb} {host} {code} throttled={throttled:.1f} sent={sent_bytes}")
 
     def request_retried(self, *, verb: str, host: str, code: str) -> None:
         self.seen.append(f"retried {verb} {host} {code}")
@@ -83,19 +90,16 @@ async def test_measures_every_attempt() -> None:
     server, clock, observer = FakeApiServer(), VirtualClock(), Measured()
     server.put(PODS, {"metadata": {"name": "p", "namespace": "d"}})
     server.failures = [TransportError("reset"), failure(503)]
-    rest = client(server, clock, observer=observer, limiter=RateLimiter(clock, qps=-1, burst=0))
+    rest = client(server, clock, observer=observer)
     task = asyncio.create_task(rest.get(Pod, "p", "d"))
     await clock.advance(0)
     await clock.advance(10)
     await task
     assert observer.seen == [
-        "limited GET fake:443 0.0",
-        "GET fake:443 <error> sent=0",
-        "limited GET fake:443 0.0",
-        "GET fake:443 503 sent=0",
+        "GET fake:443 <error> throttled=0.0 sent=0",
+        "GET fake:443 503 throttled=0.0 sent=0",
         "retried GET fake:443 503",
-        "limited GET fake:443 0.0",
-        "GET fake:443 200 sent=0",
+        "GET fake:443 200 throttled=0.0 sent=0",
         "retried GET fake:443 200",
     ]
 
