@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
 from kubesched.clock import Clock
@@ -21,13 +22,13 @@ class RateLimiter:
         self._clock = clock
         self._qps = qps or DEFAULT_QPS
         self._burst = float(burst or DEFAULT_BURST)
+        if qps < 0:
+            self._qps, self._burst = 0.0, math.inf  # a bucket without a bottom, that nothing need flow into
         self._tokens = self._burst
         self._filled_at = clock.monotonic()
 
     def reserve(self) -> float:
         """Take a token; the seconds to wait until it is due. 0.0 means go ahead."""
-        if self._qps < 0:
-            return 0.0
         now = self._clock.monotonic()
         filled = self._tokens + (now - self._filled_at) * self._qps
         self._tokens = left = (filled if filled < self._burst else self._burst) - 1.0

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable
 from typing import Final
 
 from kubesched.telemetry.component_metrics import RestClientMetrics
-from kubesched.telemetry.instruments import HistogramSeries
 
 _MOST_NOTED: Final = 256
 
@@ -28,11 +25,10 @@ class _Requests:
             throttled, seconds, sent, received = zip(*self.noted, strict=True)
             self.noted.clear()
             self._number.add(len(seconds))
-            _observe_all(self._throttled, throttled)
-            for duration in seconds:
-                self._duration.observe(duration)
-            _observe_all(self._sent, sent)
-            _observe_all(self._received, received)
+            self._throttled.observe_all(throttled)
+            self._duration.observe_all(seconds)
+            self._sent.observe_all(sent)
+            self._received.observe_all(received)
 
 
 class RequestMetrics:
@@ -75,9 +71,3 @@ class RequestMetrics:
     def _count(self) -> None:
         for requests in self._requests.values():
             requests.count()
-
-
-def _observe_all(series: HistogramSeries, values: Iterable[float]) -> None:
-    """Requests of one kind mostly have the same few sizes, and wait no time at all: each value is observed once."""
-    for value, times in Counter(values).items():
-        series.observe(value, times)

@@ -78,10 +78,13 @@ class LineSplitter:
 
     def feed(self, chunk: bytes) -> list[bytes]:
         """The lines that this chunk completes, without blank ones."""
+        # `find` is several times as fast as `split`, which looks at byte after byte.
+        end = chunk.find(b"\n")
+        if end == len(chunk) - 1 and end > 0 and not self._rest:
+            return [chunk[:end]]  # what a server sends at a time is one line, mostly
         lines = []
         start = 0
-        # `find` is several times as fast as `split`, which looks at byte after byte.
-        while (end := chunk.find(b"\n", start)) >= 0:
+        while end >= 0:
             line = chunk[start:end]
             if self._rest:
                 line = b"".join([*self._rest, line])
@@ -89,6 +92,7 @@ class LineSplitter:
             if line:
                 lines.append(line)
             start = end + 1
+            end = chunk.find(b"\n", start)
         if start < len(chunk):
             self._rest.append(chunk[start:])
         return lines

@@ -91,8 +91,12 @@ def _decoder(into: type[T]) -> msgspec.json.Decoder[T]:
     return decoder
 
 
+_NUMBERS: Final = frozenset((str, int, float))
+"""What a quantity may be written as; true and false are no numbers here."""
+
+
 def _decode_special(into: type, source: Any) -> Any:
-    if into is Quantity and type(source) in (str, int, float):  # true and false are no numbers here
+    if into is Quantity and type(source) in _NUMBERS:
         return Quantity.parse(source)
     if into is MicroTime and type(source) is str:
         return MicroTime.parse(source)

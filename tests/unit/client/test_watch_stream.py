@@ -13,6 +13,7 @@ from kubesched.objects import Pod, PriorityClass
 @pytest.mark.parametrize(
     ("chunks", "expected"),
     [
+        pytest.param([b"a\n", b"\n", b"b\n"], [[b"a"], [], [b"b"]], id="a line at a time"),
         pytest.param([b"a\nb\n"], [[b"a", b"b"]], id="whole lines"),
         pytest.param([b"a", b"b", b"c\nd", b"\n"], [[], [], [b"abc"], [b"d"]], id="a line over several chunks"),
         pytest.param([b"\n\na\n\n"], [[b"a"]], id="blank lines are skipped"),

@@ -6,7 +6,7 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from kubesched.telemetry.instruments import ALPHA, InstrumentSet, MetricPolicy, exponential_buckets
+from kubesched.telemetry.instruments import ALPHA, HistogramSeries, InstrumentSet, MetricPolicy, exponential_buckets
 
 
 def scrape(made: InstrumentSet) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
@@ -35,6 +35,18 @@ def test_an_observation_falls_into_the_first_bucket_whose_bound_holds_it(value: 
     histogram = InstrumentSet().histogram("h", ALPHA, "help", buckets=(1, 2, 4))
     histogram.observe(value)
     assert histogram.labels().counts.index(1) == bucket
+
+
+def test_many_observations_at_once_count_as_each_of_them() -> None:
+    """Below, on, between and above the bounds, and none at all."""
+    values = [0.05, 0.1, 0.1, 0.3, 1.0, 7.0, 9.0]
+    at_once, one_by_one = HistogramSeries([0.1, 0.5, 1.0]), HistogramSeries([0.1, 0.5, 1.0])
+    at_once.observe_all(values)
+    at_once.observe_all([])
+    for value in values:
+        one_by_one.observe(value)
+    assert at_once.counts == one_by_one.counts == [3, 1, 1, 2]
+    assert at_once.sum == pytest.approx(one_by_one.sum)
 
 
 def test_exposition_shows_cumulative_buckets_with_go_bounds() -> None:
