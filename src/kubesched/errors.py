@@ -18,12 +18,14 @@ An error carries its facts as attributes and says them in one line. "Does not fi
 
 from __future__ import annotations
 
+import importlib
 import os
 import traceback
 from collections.abc import Sequence
 from typing import Any, Final
 
 _PACKAGE: Final = os.path.dirname(__file__)
+_IMPORTING: Final = os.path.dirname(importlib.__file__)
 
 
 class KubeschedError(Exception):
@@ -71,13 +73,8 @@ class PluginError(KubeschedError):
 
     @classmethod
     def raised(cls, plugin: str, extension_point: str, error: Exception) -> PluginError:
-        """For a plugin that raised: with the last line outside this package, which its author wants to know."""
-        problem = f"{type(error).__name__}: {error}"
-        frames = traceback.extract_tb(error.__traceback__)
-        outside = [frame for frame in frames if not frame.filename.startswith(_PACKAGE)]
-        if outside:
-            problem += f" ({os.path.basename(outside[-1].filename)}:{outside[-1].lineno})"
-        broken = cls(plugin, extension_point, problem)
+        """For a plugin that raised."""
+        broken = cls(plugin, extension_point, what_and_where(error))
         broken.__cause__ = error
         return broken
 
@@ -156,3 +153,11 @@ class ExtenderError(ClientError):
     def __init__(self, message: str, *, extender: str) -> None:
         self.extender = extender
         super().__init__(message)
+
+
+def what_and_where(error: Exception) -> str:
+    """What somebody else's code raised, in one line, with the last line of that code: its author wants to know."""
+    what = f"{type(error).__name__}: {error}"
+    files = [(frame.filename, frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
+    outside = [(file, line) for file, line in files if not file.startswith((_PACKAGE, _IMPORTING, "<frozen"))]
+    return f"{what} ({os.path.basename(outside[-1][0])}:{outside[-1][1]})" if outside else what

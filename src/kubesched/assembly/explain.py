@@ -16,10 +16,11 @@ from kubesched.assembly.build import Assembled
 from kubesched.assembly.remedies import Remedy, remedies
 from kubesched.columns import PodInfo
 from kubesched.engine import Evaluator, Fit
-from kubesched.errors import ConfigurationError, KubeschedError
+from kubesched.errors import ConfigurationError, KubeschedError, PluginError
 from kubesched.framework import Code, Diagnosis, PostFilterPlugin, Status, Victims
 from kubesched.framework.cycle_state import CycleState
 from kubesched.objects import Pod
+from kubesched.runtime.calling import checked
 from kubesched.runtime.profile import Profile
 from kubesched.scheduling.scheduling_cycle import NO_NODES
 
@@ -110,7 +111,10 @@ async def _explain_all(assembled: Assembled, profile: Profile, info: PodInfo, se
 
 async def _explain(assembled: Assembled, profile: Profile, info: PodInfo) -> Explanation:
     for plugin in profile.pre_enqueues:
-        status = plugin.pre_enqueue(info)
+        try:
+            status = checked(plugin.pre_enqueue(info))
+        except Exception as error:
+            return Explanation(pod=info.key, error=str(PluginError.raised(plugin.name, "PreEnqueue", error)))
         if not status.is_success:
             return Explanation(pod=info.key, pre_enqueue=status.by(plugin.name))
     if not assembled.cache.cluster.nodes.node_count:

@@ -14,9 +14,10 @@ under plain names instead, by the entry point group `kubesched.plugins`.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from importlib import import_module
 from importlib.metadata import entry_points
+from inspect import iscoroutinefunction
 from pathlib import Path
 from typing import Final
 
@@ -24,8 +25,8 @@ from msgspec.structs import replace
 
 from kubesched.config import KubeSchedulerConfiguration, KubeSchedulerProfile
 from kubesched.config.model import PluginSet
-from kubesched.errors import ConfigurationError
-from kubesched.framework import EXTENSION_POINTS, Plugin, PluginFactory, points_served
+from kubesched.errors import ConfigurationError, what_and_where
+from kubesched.framework import EXTENSION_POINTS, BindPlugin, Plugin, PluginFactory, points_served
 
 ENTRY_POINT_GROUP: Final = "kubesched.plugins"
 
@@ -55,7 +56,8 @@ def load_plugins(
 
     In the configuration that is returned they go by their own `name`, as they do in events and metrics.
     """
-    references = sorted({name for profile in config.profiles for name in _names(profile) if ":" in name})
+    wanted = {name for profile in config.profiles for name in _names(profile)}
+    references = sorted(name for name in wanted if ":" in name)
     if folder is not None and references and str(folder) not in sys.path:
         sys.path.insert(0, str(folder))
     problems: list[str] = []
@@ -72,7 +74,7 @@ def load_plugins(
             problems.append(f"plugin {reference}: another plugin is called {plugin.name}, too")
     if problems:
         raise ConfigurationError(problems)
-    registry |= {name: plugin for name, plugin in _installed() if name not in registry}
+    registry |= {name: plugin for name, plugin in _installed(wanted) if name not in registry}
     return replace(config, profiles=tuple(_renamed(profile, names) for profile in config.profiles)), registry
 
 
@@ -81,33 +83,50 @@ def _import(reference: str) -> type[Plugin]:
     try:
         plugin = getattr(import_module(module_name), class_name)
     except Exception as error:
-        raise ConfigurationError([f"plugin {reference}: {type(error).__name__}: {error}"]) from error
+        raise ConfigurationError([f"plugin {reference}: {what_and_where(error)}"]) from error
+    return check_plugin(reference, plugin)
+
+
+def check_plugin(reference: str, plugin: object) -> type[Plugin]:
+    """The class, if it can be a plugin. What is wrong with it would else be found only when the first pod comes."""
     if not (isinstance(plugin, type) and issubclass(plugin, Plugin)):
-        raise ConfigurationError([f"plugin {reference}: {class_name} is no subclass of kubesched.framework.Plugin"])
+        called = getattr(plugin, "__name__", repr(plugin))
+        raise ConfigurationError([f"plugin {reference}: {called} is no subclass of kubesched.framework.Plugin"])
     if not getattr(plugin, "name", ""):
         raise ConfigurationError([f"plugin {reference}: the class has no `name`"])
     if not points_served(plugin):
         raise ConfigurationError([f"plugin {reference}: the class serves no extension point"])
-    if problems := [f"plugin {reference}: {problem}" for problem in _undefined(plugin)]:
+    if problems := [f"plugin {reference}: {problem}" for problem in _wrong_methods(plugin)]:
         raise ConfigurationError(problems)
     return plugin
 
 
-def _undefined(plugin: type[Plugin]) -> Iterator[str]:
-    """A misspelt method would be found only when the first pod comes."""
+def _wrong_methods(plugin: type[Plugin]) -> Iterator[str]:
+    """Methods that are misspelt, or `async` where nobody awaits them."""
     for point in points_served(plugin):
         base, methods = EXTENSION_POINTS[point], METHODS[point]
         if all(getattr(plugin, method) is getattr(base, method) for method in methods):
             yield f"the class is a {base.__name__} but defines no {' or '.join(methods)}"
+        for method in dir(base):
+            if iscoroutinefunction(getattr(plugin, method)) and not _is_awaited(base, method):
+                yield f"{method} must not be async: nobody awaits it"
 
 
-def _installed() -> Iterator[tuple[str, PluginFactory]]:
+def _is_awaited(base: type[Plugin], method: str) -> bool:
+    return iscoroutinefunction(getattr(base, method)) or (base, method) == (BindPlugin, "bind")
+
+
+def _installed(wanted: Collection[str]) -> Iterator[tuple[str, PluginFactory]]:
+    """Those that the configuration names: another one, broken or not, is nobody's business."""
     for entry in entry_points(group=ENTRY_POINT_GROUP):
+        if entry.name not in wanted:
+            continue
+        reference = f"{entry.name} (installed as {entry.value})"
         try:
-            yield entry.name, entry.load()
+            plugin = entry.load()
         except Exception as error:
-            problem = f"plugin {entry.name} (installed as {entry.value}): {type(error).__name__}: {error}"
-            raise ConfigurationError([problem]) from error
+            raise ConfigurationError([f"plugin {reference}: {what_and_where(error)}"]) from error
+        yield entry.name, check_plugin(reference, plugin)
 
 
 def _names(profile: KubeSchedulerProfile) -> Iterator[str]:

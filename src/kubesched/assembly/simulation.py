@@ -25,7 +25,7 @@ from kubesched.assembly.explain import Explanation, explain
 from kubesched.assembly.explanation_text import as_text
 from kubesched.assembly.memory_api import MemoryApi
 from kubesched.assembly.own_loop import OwnLoop
-from kubesched.assembly.plugin_loading import load_plugins
+from kubesched.assembly.plugin_loading import check_plugin, load_plugins
 from kubesched.clock import VirtualClock
 from kubesched.config import FeatureGates, default_config, load_config, load_config_file
 from kubesched.errors import InvalidObjectError
@@ -65,7 +65,8 @@ class Simulation:
         random = Random(seed)  # noqa: S311 - chance that can be repeated is the point
         folder = config.parent if isinstance(config, Path) else None
         loaded, found = load_plugins(loaded, folder)
-        registry = {**found, **(plugins or {})}
+        registry: dict[str, PluginFactory] = dict(found)
+        registry |= {name: check_plugin(name, plugin) for name, plugin in (plugins or {}).items()}
         outside = Outside(api=api, recorder=_EventList(self.events), clock=self.clock, random=random, plugins=registry)
         self._assembled = build_scheduler(loaded, gates, outside)
         api.connect(self._assembled.objects, self._assembled.handlers)

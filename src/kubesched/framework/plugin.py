@@ -189,7 +189,10 @@ class FilterPlugin(Plugin):
                 status = change(state, pod, info, node)
                 if not status.is_success:
                     return status
-        return self.filter(state, state.pod.pod, node)
+        answer: object = self.filter(state, state.pod.pod, node)
+        if answer is None or isinstance(answer, Status):
+            return answer
+        raise TypeError(f"filter must answer with a Status or None, not {answer!r}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,7 +243,11 @@ class ScorePlugin(Plugin):
         exists = nodes.exists
         for position in range(len(nodes)):
             if exists[position]:
-                scores[position] = self.score(state, state.pod.pod, node_info_at(nodes, position))
+                answer: Any = self.score(state, state.pod.pod, node_info_at(nodes, position))
+                try:
+                    scores[position] = answer
+                except (TypeError, ValueError, OverflowError):
+                    raise TypeError(f"score must answer with an integer, not {answer!r}") from None
         return scores
 
     def score_by_domain(self, state: CycleState, pod: PodTemplate) -> tuple[LabelColumn, Integers] | None:

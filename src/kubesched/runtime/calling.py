@@ -50,6 +50,12 @@ def checked(status: object) -> Status:
     return status
 
 
+def checked_pair(answer: object, meant: str) -> tuple[Any, Any]:
+    if not (isinstance(answer, tuple) and len(answer) == 2):
+        raise TypeError(f"must answer with {meant}, not {answer!r}")
+    return answer
+
+
 def explained(plugin: Plugin, point: str, status: Status) -> Status:
     """A rejection with its plugin named; an error in the words of the framework."""
     if status.is_rejection:

@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeVar, cast
 from kubesched.columns import PodTemplate
 from kubesched.config.model import ExtensionPoint, KubeSchedulerProfile
 from kubesched.config.plugin_sets import expand_plugins
-from kubesched.errors import ConfigurationError
+from kubesched.errors import ConfigurationError, PluginError, what_and_where
 from kubesched.framework import (
     SKIP,
     SUCCESS,
@@ -40,7 +40,7 @@ from kubesched.framework import (
     points_served,
 )
 from kubesched.objects import Pod
-from kubesched.runtime.calling import broken, call, call_async, checked, explained
+from kubesched.runtime.calling import broken, call, call_async, checked, checked_pair, explained
 from kubesched.runtime.handle import ProfileHandle, Surroundings
 from kubesched.runtime.observer import PluginObserver, SilentObserver
 from kubesched.runtime.placements import Placements
@@ -125,7 +125,7 @@ class Profile:
         rejector = ""
         for plugin in self.post_filters:
             try:
-                result, status = await plugin.post_filter(state, pod, diagnosis)
+                result, status = checked_pair(await plugin.post_filter(state, pod, diagnosis), "a result and a Status")
                 checked(status)
             except Exception as error:
                 return None, broken(plugin, "PostFilter", error)
@@ -161,7 +161,7 @@ class Profile:
             try:
                 plugin.unreserve(state, pod, node_name)
             except Exception as error:
-                self._broken_undo(plugin, error)
+                _report(plugin, "Unreserve", error)
 
     def permit(self, state: CycleState, pod: Pod, node_name: str) -> Status:
         """Success, a refusal, or WAIT: then the pod is among the waiting pods until it is decided."""
@@ -178,7 +178,7 @@ class Profile:
         reasons: tuple[str, ...] = ()
         for plugin in self._concerned(state).permits:
             try:
-                status, seconds = plugin.permit(state, pod, node_name)
+                status, seconds = checked_pair(plugin.permit(state, pod, node_name), "a Status and seconds")
                 checked(status)
             except Exception as error:
                 return broken(plugin, "Permit", error), {}
@@ -232,7 +232,7 @@ class Profile:
             try:
                 plugin.post_bind(state, pod, node_name)
             except Exception as error:
-                self._broken_undo(plugin, error)
+                _report(plugin, "PostBind", error)
 
     # ---- calling ---------------------------------------------------------------------------------------------------
 
@@ -249,10 +249,6 @@ class Profile:
 
     def _all(self, point: ExtensionPoint, kind: type[P]) -> tuple[P, ...]:
         return cast("tuple[P, ...]", self._at[point])
-
-    @staticmethod
-    def _broken_undo(plugin: Plugin, error: Exception) -> None:
-        log.error("Plugin failed where it must not", error, plugin=plugin.name)
 
 
 def _points_of(registry: Registry) -> Callable[[str], Collection[ExtensionPoint] | None]:
@@ -274,7 +270,7 @@ def _build(name: str, registry: Registry, config: KubeSchedulerProfile, handle: 
     except ConfigurationError:
         raise
     except Exception as error:
-        problem = f"initializing plugin {name}: {type(error).__name__}: {error}"
+        problem = f"initializing plugin {name}: {what_and_where(error)}"
         raise ConfigurationError([problem]) from error
     if getattr(plugin, "name", "") != name:
         raise ConfigurationError([f"plugin {name}: its class has another `name`, or none"])
@@ -288,6 +284,11 @@ def _concerned_by(template: PodTemplate, plugins: Sequence[P]) -> tuple[P, ...]:
             if plugin.concerns(template):
                 concerned.append(plugin)
         except Exception as error:
-            log.error("Plugin failed where it must not", error, plugin=plugin.name)
+            _report(plugin, "Concerns", error)
             concerned.append(plugin)
     return tuple(concerned)
+
+
+def _report(plugin: Plugin, point: str, error: Exception) -> None:
+    """A plugin failed where nothing can be refused any more: the log is all there is."""
+    log.error("Plugin failed where it must not", PluginError.raised(plugin.name, point, error), plugin=plugin.name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,8 @@ import pytest
 from kubesched.assembly.plugin_loading import METHODS, load_plugins
 from kubesched.config import load_config
 from kubesched.errors import ConfigurationError
-from kubesched.framework import EXTENSION_POINTS
+from kubesched.framework import EXTENSION_POINTS, SUCCESS, BindPlugin, CycleState, Status
+from kubesched.objects import Pod
 
 HEAD = """
 apiVersion: kubescheduler.config.k8s.io/v1
@@ -50,14 +52,30 @@ def test_a_plugin_goes_by_its_own_name(folder: Path) -> None:
     ("source", "problem"),
     [
         pytest.param("", "AttributeError: module 'mine' has no attribute 'Mine'", id="no such class"),
-        pytest.param("1 // 0", "ZeroDivisionError: integer division or modulo by zero", id="a module that raises"),
-        pytest.param("Mine = 5", "Mine is no subclass of kubesched.framework.Plugin", id="no class"),
+        pytest.param(
+            "1 // 0", "ZeroDivisionError: integer division or modulo by zero (mine.py:2)", id="a module that raises"
+        ),
+        pytest.param(
+            "import missing", "ModuleNotFoundError: No module named 'missing' (mine.py:2)", id="an import fails"
+        ),
+        pytest.param("Mine = 5", "5 is no subclass of kubesched.framework.Plugin", id="no class"),
         pytest.param("class Mine(FilterPlugin): ...", "the class has no `name`", id="no name"),
         pytest.param("class Mine(Plugin): name = 'M'", "the class serves no extension point", id="no extension point"),
         pytest.param(
             "class Mine(FilterPlugin):\n    name = 'M'\n    def filter_node(self, state, pod, node): ...\n",
             "the class is a FilterPlugin but defines no filter or filter_nodes",
             id="a misspelt method",
+        ),
+        pytest.param(
+            "class Mine(PermitPlugin):\n    name = 'M'\n    async def permit(self, state, pod, node_name): ...\n",
+            "permit must not be async: nobody awaits it",
+            id="a method that nobody awaits",
+        ),
+        pytest.param(
+            "class Mine(PreBindPlugin):\n    name = 'M'\n    async def pre_bind(self, *args): ...\n"
+            "    async def pre_bind_preflight(self, *args): ...\n",
+            "pre_bind_preflight must not be async: nobody awaits it",
+            id="one method that is awaited and one that is not",
         ),
     ],
 )
@@ -82,3 +100,46 @@ def test_every_extension_point_has_its_methods() -> None:
     assert METHODS.keys() == EXTENSION_POINTS.keys()
     for point, methods in METHODS.items():
         assert all(hasattr(EXTENSION_POINTS[point], method) for method in methods)
+
+
+@dataclass
+class Entry:
+    """As `importlib.metadata` describes what a package offers."""
+
+    name: str
+    loaded: object
+    value: str = "package.module:Class"
+
+    def load(self) -> object:
+        if isinstance(self.loaded, Exception):
+            raise self.loaded
+        return self.loaded
+
+
+class Offered(BindPlugin):
+    """An installed plugin; its `bind` may be async."""
+
+    name = "Offered"
+
+    async def bind(self, state: CycleState, pod: Pod, node_name: str) -> Status:
+        return SUCCESS
+
+
+@pytest.mark.parametrize(
+    ("loaded", "problem"),
+    [
+        pytest.param(ImportError("no CUDA"), "ImportError: no CUDA", id="it cannot be imported"),
+        pytest.param(5, "5 is no subclass of kubesched.framework.Plugin", id="it is no plugin"),
+    ],
+)
+def test_an_installed_plugin_counts_only_if_it_is_named(
+    monkeypatch: pytest.MonkeyPatch, loaded: object, problem: str
+) -> None:
+    """A broken package that nobody asked for keeps no scheduler from starting."""
+    entries = [Entry("Offered", Offered), Entry("Broken", loaded)]
+    monkeypatch.setattr("kubesched.assembly.plugin_loading.entry_points", lambda group: entries)
+    _, found = load_plugins(load_config(HEAD + "      - name: Offered\n"))
+    assert found == {"Offered": Offered}
+    with pytest.raises(ConfigurationError) as caught:
+        load_plugins(load_config(HEAD + "      - name: Broken\n"))
+    assert str(caught.value).startswith(f"plugin Broken (installed as package.module:Class): {problem}")

@@ -7,7 +7,8 @@ from typing import Final, TypeAlias
 
 from kubesched.clock import Clock
 from kubesched.columns import PodInfo
-from kubesched.framework import SUCCESS, Code, PreEnqueuePlugin, QueuedPod
+from kubesched.errors import PluginError
+from kubesched.framework import SUCCESS, Code, PreEnqueuePlugin, QueuedPod, Status
 from kubesched.state.queue.observer import QueueObserver
 from kubesched.telemetry.logging import log
 
@@ -57,10 +58,15 @@ def _first_refusal(plugins: Sequence[PreEnqueuePlugin], info: PodInfo) -> str:
     for plugin in plugins:
         try:
             status = plugin.pre_enqueue(info)
-            if status is SUCCESS or status.is_success:
+            if status is SUCCESS:
+                continue
+            if not isinstance(status, Status):
+                raise TypeError(f"must answer with a Status, not {status!r}")
+            if status.is_success:
                 continue
         except Exception as error:
-            log.error(_FAILED, error, pod=info.key, plugin=plugin.name)
+            raised = PluginError.raised(plugin.name, "PreEnqueue", error)
+            log.error(_FAILED, raised, pod=info.key, plugin=plugin.name)
             return plugin.name
         if status.code is Code.ERROR:
             log.error(_FAILED, status.error, pod=info.key, plugin=plugin.name, status=status.message)
