@@ -16,11 +16,11 @@ from kubesched.assembly.build import Assembled
 from kubesched.assembly.remedies import Remedy, remedies
 from kubesched.columns import PodInfo
 from kubesched.engine import Evaluator, Fit
-from kubesched.errors import ConfigurationError, KubeschedError, PluginError
+from kubesched.errors import ConfigurationError, KubeschedError, PluginError, what_and_where
 from kubesched.framework import Code, Diagnosis, PostFilterPlugin, Status, Victims
 from kubesched.framework.cycle_state import CycleState
 from kubesched.objects import Pod
-from kubesched.runtime.calling import checked
+from kubesched.runtime.calling import checked, checked_pair
 from kubesched.runtime.profile import Profile
 from kubesched.scheduling.scheduling_cycle import NO_NODES
 
@@ -127,6 +127,8 @@ async def _explain(assembled: Assembled, profile: Profile, info: PodInfo) -> Exp
         return await _infeasible(assembled, profile, fit)
     except KubeschedError as error:
         return Explanation(pod=info.key, error=str(error))
+    except Exception as error:
+        return Explanation(pod=info.key, error=what_and_where(error))
 
 
 def _feasible(assembled: Assembled, evaluator: Evaluator, profile: Profile, fit: Fit) -> Explanation:
@@ -201,5 +203,8 @@ def _views(candidates: Mapping[str, Victims]) -> Sequence[CandidateView]:
 
 
 async def _post_filter_status(plugin: PostFilterPlugin, fit: Fit, diagnosis: Diagnosis) -> Status:
-    _, status = await plugin.post_filter(fit.state, fit.pod, diagnosis)
-    return status
+    try:
+        _, status = checked_pair(await plugin.post_filter(fit.state, fit.pod, diagnosis), "a result and a Status")
+        return checked(status)
+    except Exception as error:
+        return Status.failed(PluginError.raised(plugin.name, "PostFilter", error))

@@ -26,7 +26,7 @@ from msgspec.structs import replace
 from kubesched.config import KubeSchedulerConfiguration, KubeSchedulerProfile
 from kubesched.config.model import PluginSet
 from kubesched.errors import ConfigurationError, what_and_where
-from kubesched.framework import EXTENSION_POINTS, BindPlugin, Plugin, PluginFactory, points_served
+from kubesched.framework import EXTENSION_POINTS, BindPlugin, Plugin, PluginFactory, Reach, points_served
 
 ENTRY_POINT_GROUP: Final = "kubesched.plugins"
 
@@ -94,6 +94,8 @@ def check_plugin(reference: str, plugin: object) -> type[Plugin]:
         raise ConfigurationError([f"plugin {reference}: {called} is no subclass of kubesched.framework.Plugin"])
     if not getattr(plugin, "name", ""):
         raise ConfigurationError([f"plugin {reference}: the class has no `name`"])
+    if not isinstance(plugin.reach, Reach):
+        raise ConfigurationError([f"plugin {reference}: `reach` must be a Reach, not {plugin.reach!r}"])
     if not points_served(plugin):
         raise ConfigurationError([f"plugin {reference}: the class serves no extension point"])
     if problems := [f"plugin {reference}: {problem}" for problem in _wrong_methods(plugin)]:

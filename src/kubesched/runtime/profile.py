@@ -112,7 +112,7 @@ class Profile:
 
     def event_hints(self) -> dict[str, Sequence[EventHint]]:
         """Per plugin that can reject a pod: the events that may change its mind."""
-        return {name: tuple(plugin.events_to_register()) for name, plugin in self.plugins.items()}
+        return {name: _events_of(plugin) for name, plugin in self.plugins.items()}
 
     # ---- the scheduling cycle after Score -----------------------------------------------------------------------
 
@@ -142,10 +142,13 @@ class Profile:
         return last, Status(Code.UNSCHEDULABLE, tuple(reasons), rejector)
 
     def altered(self, state: CycleState, info: PodInfo, node_name: str) -> PodInfo:
-        """The pod as it is to count on its node; mostly as it was."""
+        """The pod as it is to count on its node; mostly as it was. PluginError if a plugin cannot say."""
         pod = info.pod
         for plugin in self._altering:
-            pod = plugin.altered(state, pod, node_name)
+            try:
+                pod = plugin.altered(state, pod, node_name)
+            except Exception as error:
+                raise PluginError.raised(plugin.name, "Reserve", error) from error
         return info if pod is info.pod else self.handle.cluster.templates.info(pod)
 
     def reserve(self, state: CycleState, pod: Pod, node_name: str) -> Status:
@@ -179,7 +182,8 @@ class Profile:
         for plugin in self._concerned(state).permits:
             try:
                 status, seconds = checked_pair(plugin.permit(state, pod, node_name), "a Status and seconds")
-                checked(status)
+                if checked(status).is_wait and not seconds > 0:
+                    raise ValueError(f"must wait for more than 0 seconds, not {seconds}")
             except Exception as error:
                 return broken(plugin, "Permit", error), {}
             if status.is_wait:
@@ -275,6 +279,17 @@ def _build(name: str, registry: Registry, config: KubeSchedulerProfile, handle: 
     if getattr(plugin, "name", "") != name:
         raise ConfigurationError([f"plugin {name}: its class has another `name`, or none"])
     return plugin
+
+
+def _events_of(plugin: Plugin) -> Sequence[EventHint]:
+    try:
+        hints: Sequence[object] = tuple(plugin.events_to_register())
+    except Exception as error:
+        raise ConfigurationError([f"plugin {plugin.name}: events_to_register: {what_and_where(error)}"]) from error
+    events = [hint for hint in hints if isinstance(hint, EventHint)]
+    if len(events) < len(hints):
+        raise ConfigurationError([f"plugin {plugin.name}: events_to_register must answer with EventHints, not {hints}"])
+    return events
 
 
 def _concerned_by(template: PodTemplate, plugins: Sequence[P]) -> tuple[P, ...]:

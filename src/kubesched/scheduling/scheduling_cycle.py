@@ -18,7 +18,7 @@ from typing import Final
 import msgspec
 
 from kubesched.engine import Evaluator, Fit
-from kubesched.errors import IllegalTransitionError, KubeschedError
+from kubesched.errors import IllegalTransitionError, KubeschedError, PluginError, what_and_where
 from kubesched.framework import CycleState, Diagnosis, NominatingInfo, QueuedPod, Status
 from kubesched.framework.diagnosis import ListedStatuses
 from kubesched.framework.stopwatch import timed_point_async
@@ -102,7 +102,7 @@ class SchedulingCycle:
             return Rejected(Status.failed(error))
         except Exception as error:
             log.error("Scheduling cycle failed", error, pod=queued.info.key)
-            return Rejected(Status.failed(error))
+            return Rejected(Status.failed(what_and_where(error)))
         if trace:
             if feasible > 1:
                 trace.step(SCORED)
@@ -191,7 +191,7 @@ class SchedulingCycle:
         try:
             info = profile.altered(decision.state, queued.info, decision.node_name)
             self._cache.assume(info, decision.node_name)
-        except IllegalTransitionError as error:
+        except (IllegalTransitionError, PluginError) as error:
             return Rejected(Status.failed(error))
         profile.handle.nominator.remove(pod)
         state = decision.state

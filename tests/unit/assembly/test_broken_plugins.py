@@ -10,14 +10,18 @@ from kubesched import Simulation
 from kubesched.errors import ConfigurationError
 from kubesched.framework import (
     SUCCESS,
+    WAIT,
     FilterPlugin,
     PermitPlugin,
     Plugin,
     PostBindPlugin,
+    PostFilterPlugin,
     PreBindPlugin,
     PreEnqueuePlugin,
+    Reach,
     ReservePlugin,
     ScorePlugin,
+    Status,
 )
 from kubesched.testing import make_node, make_pod
 
@@ -76,6 +80,21 @@ def simulation(mine: type[Plugin]) -> Simulation:
             id="a reservation that forgets to answer",
         ),
         pytest.param(
+            plugin(PermitPlugin, permit=says((WAIT, 0))),
+            "Permit: ValueError: must wait for more than 0 seconds, not 0",
+            id="a permit that waits for no time",
+        ),
+        pytest.param(
+            plugin(PermitPlugin, permit=says((WAIT, "10s"))),
+            "Permit: TypeError: '>' not supported between instances of 'str' and 'int'",
+            id="a permit that waits for words",
+        ),
+        pytest.param(
+            plugin(ReservePlugin, reserve=says(SUCCESS), unreserve=says(None), alters_pods=True, altered=fails),
+            f"Reserve: ValueError: no such thing (test_broken_plugins.py:{fails.__code__.co_firstlineno + 1})",
+            id="an altered pod that cannot be made",
+        ),
+        pytest.param(
             plugin(FilterPlugin, filter=fails),
             f"Filter: ValueError: no such thing (test_broken_plugins.py:{fails.__code__.co_firstlineno + 1})",
             id="a filter that raises",
@@ -87,6 +106,45 @@ def test_the_event_says_what_is_wrong(mine: type[Plugin], problem: str) -> None:
     with simulation(mine) as broken:
         assert broken.schedule() == {"default/p": None}
         assert broken.events == [("default/p", "FailedScheduling", f"plugin Mine at {problem}")]
+
+
+def test_what_a_plugin_promises_of_its_answers_may_fail_too() -> None:
+    """The plugin is not known there; its line is."""
+    line = f"ValueError: no such thing (test_broken_plugins.py:{fails.__code__.co_firstlineno + 1})"
+    with simulation(plugin(FilterPlugin, filter=says(None), reach=Reach.NODE, basis=fails)) as broken:
+        broken.schedule()
+        assert broken.events == [("default/p", "FailedScheduling", line)]
+        assert broken.why("default/p") == f"default/p cannot be decided: {line}"
+
+
+def test_a_broken_postfilter_is_part_of_the_explanation() -> None:
+    """The reasons of the nodes stay to be read."""
+
+    async def post_filter(*_: Any) -> None: ...
+
+    mine = type(
+        "Mine",
+        (FilterPlugin, PostFilterPlugin),
+        {"name": "Mine", "filter": says(Status.unschedulable("full")), "post_filter": post_filter},
+    )
+    with simulation(mine) as broken:
+        broken.schedule()
+        told = "2 full. plugin Mine at PostFilter: TypeError: must answer with a result and a Status, not None"
+        assert told in broken.events[0][2]
+        assert told in broken.why("default/p")
+
+
+@pytest.mark.parametrize(
+    ("events", "problem"),
+    [
+        pytest.param(says(None), "events_to_register: TypeError: 'NoneType' object is not iterable", id="nothing"),
+        pytest.param(says(["Node"]), r"events_to_register must answer with EventHints, not \('Node',\)", id="names"),
+    ],
+)
+def test_events_that_are_none(events: Any, problem: str) -> None:
+    """Found when the scheduler is put together."""
+    with pytest.raises(ConfigurationError, match=f"plugin Mine: {problem}"):
+        simulation(plugin(FilterPlugin, filter=says(None), events_to_register=events))
 
 
 @pytest.mark.parametrize(

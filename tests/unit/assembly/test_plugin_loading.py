@@ -60,6 +60,9 @@ def test_a_plugin_goes_by_its_own_name(folder: Path) -> None:
         ),
         pytest.param("Mine = 5", "5 is no subclass of kubesched.framework.Plugin", id="no class"),
         pytest.param("class Mine(FilterPlugin): ...", "the class has no `name`", id="no name"),
+        pytest.param(
+            "class Mine(FilterPlugin): name, reach = 'M', 'node'", "`reach` must be a Reach, not 'node'", id="no reach"
+        ),
         pytest.param("class Mine(Plugin): name = 'M'", "the class serves no extension point", id="no extension point"),
         pytest.param(
             "class Mine(FilterPlugin):\n    name = 'M'\n    def filter_node(self, state, pod, node): ...\n",

@@ -70,9 +70,9 @@ class Favourite(ScorePlugin):
         ("PreFilter", "plugin Allergic at PreFilter: ValueError: boom"),
         ("PreFilter type", "plugin Allergic at PreFilter: must answer with a Status"),
         ("Filter", "plugin Allergic at Filter: ValueError: boom"),
-        ("Filter type", "plugin Allergic at Filter: AttributeError"),
+        ("Filter type", "plugin Allergic at Filter: TypeError: filter must answer with a Status or None"),
         ("Score", "plugin Allergic at Score: ValueError: boom"),
-        ("Score type", "plugin Allergic at Score: ValueError"),
+        ("Score type", "plugin Allergic at Score: TypeError: score must answer with an integer"),
         ("Score range", "plugin Allergic at Score: returns an invalid score 101"),
     ],
 )
