@@ -52,6 +52,24 @@ profiles:
 """
 
 
+GANG = """
+apiVersion: scheduling.k8s.io/v1alpha2
+kind: PodGroup
+metadata: {name: both}
+spec: {schedulingPolicy: {gang: {minCount: 2}}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: one}
+spec: {schedulingGroup: {podGroupName: both}, containers: [{name: c, image: x}]}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: other}
+spec: {containers: [{name: c, image: x}]}
+"""
+
+
 def available(count: int) -> Any:
     return lambda value: (value.get("status") or {}).get("availableReplicas") == count
 
@@ -103,6 +121,14 @@ def test_a_plugin_of_ones_own_decides(start_up: Any, tmp_path: Path, web: Path) 
     up = start_up("--config", "scheduler.yaml", "-f", str(web))
     up.wait_for(f"{DEPLOYMENTS}/web", available(3))
     assert {pod["spec"]["nodeName"] for pod in up.get(PODS)["items"]} == {"node-3"}
+
+
+def test_feature_gates(start_up: Any, tmp_path: Path) -> None:
+    """With gangs, half of one does not start; without the gate nobody would wait for the rest."""
+    (tmp_path / "gang.yaml").write_text(GANG)
+    up = start_up("--feature-gates", "GenericWorkload=true,GangScheduling=true", "-f", "gang.yaml")
+    up.wait_for(f"{PODS}/other", lambda pod: pod["spec"].get("nodeName"))
+    assert "nodeName" not in up.get(f"{PODS}/one")["spec"]
 
 
 def test_a_data_directory_survives_a_kill(start_up: Any, tmp_path: Path, web: Path) -> None:

@@ -47,10 +47,11 @@ class Simulation:
         config: str | Path | None = None,
         *,
         feature_gates: str = "",
+        emulated_version: str = "",
         plugins: Mapping[str, PluginFactory] | None = None,
         seed: int = 0,
     ) -> None:
-        gates = FeatureGates.parse(feature_gates)
+        self.gates = gates = FeatureGates.parse(feature_gates, emulated_version=emulated_version)
         match config:
             case None:
                 loaded = default_config(gates)

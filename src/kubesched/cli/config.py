@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from kubesched.cli.gate_options import EmulatedVersion, GateList
 from kubesched.cli.standard_input import STANDARD_INPUT, read_standard_input
 from kubesched.config import FeatureGates, apply_defaults, default_config, dump_yaml, load_config
 from kubesched.config.load import check_config, read_text, translate
@@ -19,12 +20,6 @@ app = typer.Typer(add_completion=False, help="Show, check and convert scheduler 
 ConfigFile = Annotated[
     str,
     typer.Argument(metavar="FILE", help="A KubeSchedulerConfiguration or an old Policy, YAML or JSON; - is stdin."),
-]
-GateList = Annotated[
-    str, typer.Option("--feature-gates", metavar="A=true,B=false", help="Feature gates that differ from the default.")
-]
-EmulatedVersion = Annotated[
-    str, typer.Option("--emulated-version", metavar="VERSION", help="Take the defaults of an older version: 1.33–1.36.")
 ]
 
 

@@ -19,6 +19,7 @@ from kubesched.assembly.explain import Explanation
 from kubesched.assembly.explanation_text import as_data, as_text
 from kubesched.assembly.live_cluster import fetch_objects
 from kubesched.assembly.simulation import Simulation
+from kubesched.cli.gate_options import EmulatedVersion, GateList
 from kubesched.cli.standard_input import STANDARD_INPUT, read_standard_input
 from kubesched.config import FeatureGates
 from kubesched.objects import KINDS, Pod
@@ -54,6 +55,8 @@ def explain(
     config: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The scheduler's configuration file.", exists=True)
     ] = None,
+    feature_gates: GateList = "",
+    emulated_version: EmulatedVersion = "",
     matrix: Annotated[bool, typer.Option("--matrix", help="Every plugin's score for every feasible node.")] = False,
     output: Annotated[Output, typer.Option("--output", "-o", help="For people, or for programs.")] = Output.TEXT,
 ) -> None:
@@ -62,8 +65,8 @@ def explain(
     Nothing is changed, in the cluster or elsewhere.
     """
     key = pod if "/" in pod else f"{namespace}/{pod}"
-    with Simulation(config) as simulation:
-        simulation.add(*_objects(manifests, kubeconfig))
+    with Simulation(config, feature_gates=feature_gates, emulated_version=emulated_version) as simulation:
+        simulation.add(*_objects(manifests, kubeconfig, simulation.gates))
         explanation = simulation.explain(key)
     console = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else PLAIN_WIDTH)
     if output is Output.JSON:
@@ -74,9 +77,9 @@ def explain(
         console.print(_matrix(explanation))
 
 
-def _objects(manifests: list[Path] | None, kubeconfig: str) -> list[Any]:
+def _objects(manifests: list[Path] | None, kubeconfig: str, gates: FeatureGates) -> list[Any]:
     if not manifests:
-        return asyncio.run(fetch_objects(kubeconfig, FeatureGates()))
+        return asyncio.run(fetch_objects(kubeconfig, gates))
     documents = [document for path in manifests for document in _documents(path)]
     foreign = sorted({manifest["kind"] for _, manifest in documents if _is_foreign(manifest)})
     if foreign:

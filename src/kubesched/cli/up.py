@@ -13,6 +13,7 @@ import uvloop
 
 from kubesched.assembly.up import UpSettings, run_up
 from kubesched.assembly.up_cluster import DEMOS, ClusterOptions
+from kubesched.cli.gate_options import EmulatedVersion, GateList
 from kubesched.cli.up_view import Headline, show_lines, show_live
 from kubesched.config import FeatureGates, default_config, load_config_file
 from kubesched.errors import ConfigurationError
@@ -38,6 +39,8 @@ def up(
     config: Annotated[
         Path | None, typer.Option(metavar="FILE", help="KubeSchedulerConfiguration of the scheduler.")
     ] = None,
+    feature_gates: GateList = "",
+    emulated_version: EmulatedVersion = "",
     demo: Annotated[str, typer.Option(metavar="NAME", help=f"Begin with a situation: {', '.join(demo_names())}.")] = "",
     manifests: Annotated[
         list[Path] | None,
@@ -57,7 +60,7 @@ def up(
         raise ConfigurationError([f"--demo: there is no {demo!r}; there are {', '.join(demo_names())}"])
     adopt_library_logs(log)
     log.verbosity = verbosity
-    gates = FeatureGates()
+    gates = FeatureGates.parse(feature_gates, emulated_version=emulated_version)
     settings = UpSettings(
         cluster=ClusterOptions(
             nodes=nodes,

@@ -134,3 +134,27 @@ async def test_a_cluster_that_refuses_us_is_one_clear_line(tmp_path: Path) -> No
     assert ran.returncode == 1
     assert ran.stderr.startswith("error: the API server does not accept our credentials: ")
     assert len(ran.stderr.splitlines()) == 1
+
+
+GANG = """
+apiVersion: scheduling.k8s.io/v1alpha2
+kind: PodGroup
+metadata: {name: both}
+spec: {schedulingPolicy: {gang: {minCount: 2}}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: one}
+spec: {schedulingGroup: {podGroupName: both}, containers: [{name: c, image: x}]}
+"""
+
+
+def test_feature_gates_decide_with(tmp_path: Path) -> None:
+    """Those of the scheduler that the question is about."""
+    manifests = tmp_path / "cluster.yaml"
+    manifests.write_text(f"{MANIFESTS}---{GANG}")
+    assert run("one", "-f", str(manifests)).stdout.startswith("default/one goes to a\n")
+    gates = "--feature-gates=GenericWorkload=true,GangScheduling=true"
+    assert run("one", "-f", str(manifests), gates).stdout.startswith("default/one waits outside the queue: ")
+    wrong = run("one", "-f", str(manifests), "--feature-gates=Foo=true")
+    assert (wrong.returncode, wrong.stderr) == (1, "error: unrecognized feature gate: Foo\n")
