@@ -114,6 +114,28 @@ def test_the_effective_configuration_can_be_written(capsys: pytest.CaptureFixtur
     assert written["clientConnection"]["qps"] == 50
 
 
+@pytest.mark.parametrize(
+    ("plugins", "problem"),
+    [
+        pytest.param({"score": {"enabled": [{"name": "Foo"}]}}, 'ScorePlugin "Foo" does not exist', id="unknown"),
+        pytest.param(
+            {"permit": {"enabled": [{"name": "NodeName"}]}},
+            'plugin "NodeName" does not extend PermitPlugin plugin',
+            id="at a point that it does not serve",
+        ),
+        pytest.param({"bind": {"disabled": [{"name": "*"}]}}, "at least one bind plugin is needed", id="no binder"),
+    ],
+)
+def test_a_configuration_of_which_no_scheduler_can_be_made_is_not_written(
+    plugins: dict[str, object], problem: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As with kube-scheduler, whose flag people use to check files."""
+    Path("config.yaml").write_text(yaml.safe_dump({**CONFIG, "profiles": [{"plugins": plugins}]}))
+    assert kubesched("--config=config.yaml", "--write-config-to=written.yaml") == 1
+    assert problem in capsys.readouterr().err
+    assert not Path("written.yaml").exists()
+
+
 def test_version_and_help_need_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     """They print and exit with 0."""
     assert kubesched("--version") == 0

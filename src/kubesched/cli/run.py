@@ -32,7 +32,7 @@ def run_scheduler(context: typer.Context) -> None:
     for warning in options.warnings():
         log.warning(warning)
     if options.write_config_to:
-        _write_config(options.write_config_to, config)
+        _write_config(options.write_config_to, config, options)
         return
     from kubesched.assembly.run import run  # not at the top: --help and --version must not wait for it
 
@@ -68,13 +68,20 @@ def settings_of(options: RunOptions, config: KubeSchedulerConfiguration) -> RunS
         metric_policy=options.metric_policy,
         flags=options.flags.shown(),
         max_unschedulable=options.pod_max_in_unschedulable_pods_duration,
-        plugin_folder=Path(options.config_file).absolute().parent if options.config_file else None,
+        plugin_folder=_plugin_folder(options),
     )
 
 
-def _write_config(file: str, config: KubeSchedulerConfiguration) -> None:
+def _plugin_folder(options: RunOptions) -> Path | None:
+    return Path(options.config_file).absolute().parent if options.config_file else None
+
+
+def _write_config(file: str, config: KubeSchedulerConfiguration, options: RunOptions) -> None:
+    """As kube-scheduler does, only what a scheduler can be made of is written: people use the flag as a check."""
+    from kubesched.assembly.trial import try_out
     from kubesched.config import dump_yaml
 
+    try_out(config, options.feature_gates, _plugin_folder(options))
     try:
         Path(file).write_text(dump_yaml(config))
     except OSError as error:
