@@ -113,9 +113,19 @@ def _weights(
     for plugin in candidates:
         if point in (points_of(plugin.name) or ()):
             weights.setdefault(plugin.name, plugin.weight or 1)
-    if sum(weights.values()) * MAX_NODE_SCORE > MAX_TOTAL_SCORE:
+    if _could_overflow(weights.values()):
         problems.append(f"{WEIGHTED_POINTS[point]}: total score of Score plugins could overflow")
     return weights
+
+
+def _could_overflow(weights: Iterable[int]) -> bool:
+    """As Go's int64 sees it, where a total below zero leaves no room for another plugin."""
+    total = 0
+    for weight in weights:
+        if total < 0 or weight * MAX_NODE_SCORE > MAX_TOTAL_SCORE - total:
+            return True
+        total += weight * MAX_NODE_SCORE
+    return False
 
 
 def _repeated(names: Iterable[str]) -> list[str]:

@@ -152,10 +152,21 @@ def test_refused(broken: KubeSchedulerProfile, problem: str) -> None:
     assert problem in caught.value.problems
 
 
-def test_weights_that_could_overflow() -> None:
-    """The total score must fit an int64."""
-    heavy = {f"P{index}": "score" for index in range(3)}
-    many = PluginSet(enabled=tuple(Plugin(name=name, weight=2**62) for name in heavy))
+def _weighted(name: str, weight: int) -> Plugin:
+    return Plugin(name=name, weight=weight)
+
+
+@pytest.mark.parametrize(
+    "weights",
+    [
+        pytest.param([2**62, 2**62, 2**62], id="too large together"),
+        pytest.param([-3, 1], id="below zero before another plugin"),
+    ],
+)
+def test_weights_that_could_overflow(weights: list[int]) -> None:
+    """The total score must fit an int64, as kube-scheduler checks it."""
+    heavy = {f"P{index}": "score" for index in range(len(weights))}
+    many = PluginSet(enabled=tuple(map(_weighted, heavy, weights)))
     made = profile("", score=many)
     with pytest.raises(ConfigurationError, match="score plugins: total score of Score plugins could overflow"):
         expand_plugins(made, lambda name: points_of(name, KNOWN | heavy))
