@@ -58,6 +58,8 @@ class Explanation:
     """Filled in as far as the pod gets; the fields follow its way."""
 
     pod: str
+    node: str = ""
+    """Where the pod is already: what follows is decided as if it were not."""
     pre_enqueue: Status | None = None
     error: str = ""
     pre_filter: Status | None = None
@@ -89,16 +91,25 @@ async def explain(assembled: Assembled, pod: Pod, *, wanted_node: str = "", seek
     profile = assembled.profiles.get(pod.spec.scheduler_name)
     if profile is None:
         raise ConfigurationError([f'profile not found for scheduler name "{pod.spec.scheduler_name}"'])
+    if over := _is_over(pod):
+        return Explanation(pod=pod.key, node=pod.spec.node_name, error=over)
     cluster = assembled.cache.cluster
     info = cluster.templates.info(pod, wanted_node=wanted_node)
     node_name = assembled.cache.node_of(pod.metadata.uid)
     if node_name is None:
-        return await _explain_all(assembled, profile, info, seek_remedies)
+        return replace(await _explain_all(assembled, profile, info, seek_remedies), node=pod.spec.node_name)
     placed = cluster.displace(pod.metadata.uid)  # a pod does not stand in its own way
     try:
-        return await _explain_all(assembled, profile, info, seek_remedies)
+        return replace(await _explain_all(assembled, profile, info, seek_remedies), node=node_name)
     finally:
         cluster.place(placed, node_name)
+
+
+def _is_over(pod: Pod) -> str:
+    """Why no scheduler looks at the pod any more; empty if one does."""
+    if pod.is_terminal:
+        return f"it has ended ({pod.status.phase})"
+    return "it is being deleted" if pod.metadata.deletion_timestamp is not None else ""
 
 
 async def _explain_all(assembled: Assembled, profile: Profile, info: PodInfo, seek_remedies: bool) -> Explanation:

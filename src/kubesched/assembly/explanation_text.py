@@ -21,6 +21,8 @@ def as_text(explanation: Explanation) -> str:
 def as_data(explanation: Explanation) -> dict[str, Any]:
     """The same for programs; what does not apply is left out."""
     data: dict[str, Any] = {"pod": explanation.pod}
+    if explanation.node:
+        data["node"] = explanation.node
     if explanation.pre_enqueue is not None:
         data["preEnqueue"] = _status(explanation.pre_enqueue)
     if explanation.error:
@@ -57,17 +59,20 @@ def _status(status: Status) -> dict[str, Any]:
 
 
 def _lines(explanation: Explanation) -> Iterator[str]:
+    pod = explanation.pod
+    if explanation.node:
+        pod += f" is on {explanation.node}; decided now, it"
     if explanation.pre_enqueue is not None:
-        yield f"{explanation.pod} waits outside the queue: {_said(explanation.pre_enqueue)}"
+        yield f"{pod} waits outside the queue: {_said(explanation.pre_enqueue)}"
         return
     if explanation.error:
-        yield f"{explanation.pod} cannot be decided: {explanation.error}"
+        yield f"{pod} cannot be decided: {explanation.error}"
         return
     if explanation.best_nodes:
         several = "one of " if len(explanation.best_nodes) > 1 else ""
-        yield f"{explanation.pod} goes to {several}{_some(explanation.best_nodes)}"
+        yield f"{pod} goes to {several}{_some(explanation.best_nodes)}"
     else:
-        yield f"{explanation.pod} fits nowhere: {explanation.fit_error}"
+        yield f"{pod} fits nowhere: {explanation.fit_error}"
     ranked = sorted(explanation.scores.items(), key=lambda item: (-item[1].total, item[0]))
     for name, score in ranked[:MOST_LINES]:
         parts = ", ".join(f"{plugin} {points}" for plugin, points in score.weighted.items() if points)

@@ -12,11 +12,10 @@ from kubesched.client.http_transport import HttpTransport
 from kubesched.client.rest import RestClient
 from kubesched.clock import SystemClock
 from kubesched.config import FeatureGates
-from kubesched.objects import Pod
 
 
 async def fetch_objects(kubeconfig: str, gates: FeatureGates) -> list[Any]:
-    """Everything that scheduling reads, as the API server has it now; pods that ran to their end are left out.
+    """Everything that scheduling reads, as the API server has it now.
 
     ConfigurationError where a person must mend something, ClientError where the server does not answer.
     """
@@ -28,5 +27,4 @@ async def fetch_objects(kubeconfig: str, gates: FeatureGates) -> list[Any]:
         lists: list[list[Any]] = await asyncio.gather(*(rest.list_all(kind) for kind in kinds))
     finally:
         await transport.close()
-    objects = [obj for listed in lists for obj in listed]
-    return [obj for obj in objects if not (isinstance(obj, Pod) and obj.is_terminal)]
+    return [obj for listed in lists for obj in listed]

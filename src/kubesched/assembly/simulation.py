@@ -158,7 +158,7 @@ class Simulation:
         namespace, _, name = pod.rpartition("/")
         found = self._assembled.objects.of(Pod).get(name, namespace or "default")
         if found is None:
-            raise InvalidObjectError("there is no such pod", kind="Pod", name=pod)
+            raise InvalidObjectError("there is no such pod, or it has ended", kind="Pod", name=pod)
         return found
 
 

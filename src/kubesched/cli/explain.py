@@ -22,7 +22,7 @@ from kubesched.assembly.simulation import Simulation
 from kubesched.cli.gate_options import EmulatedVersion, GateList
 from kubesched.cli.standard_input import STANDARD_INPUT, read_standard_input
 from kubesched.config import FeatureGates
-from kubesched.objects import KINDS, Pod
+from kubesched.objects import KINDS
 from kubesched.objects.manifests import decode_all, load_documents, read_documents
 
 app = typer.Typer(add_completion=False, help="Explain a decision.")
@@ -84,8 +84,7 @@ def _objects(manifests: list[Path] | None, kubeconfig: str, gates: FeatureGates)
     foreign = sorted({manifest["kind"] for _, manifest in documents if _is_foreign(manifest)})
     if foreign:
         typer.echo(f"note: left out, since scheduling does not look at them: {', '.join(foreign)}", err=True)
-    objects = decode_all((where, manifest) for where, manifest in documents if not _is_foreign(manifest))
-    return [obj for obj in objects if not _is_over(obj)]
+    return list(decode_all((where, manifest) for where, manifest in documents if not _is_foreign(manifest)))
 
 
 def _documents(path: Path) -> Iterator[tuple[str, Any]]:
@@ -96,10 +95,6 @@ def _is_foreign(manifest: Any) -> bool:
     """Whoever saves a whole cluster has kinds in it that do not matter here."""
     kind = manifest.get("kind") if isinstance(manifest, dict) else None
     return isinstance(kind, str) and kind != "" and kind not in KINDS
-
-
-def _is_over(obj: Any) -> bool:
-    return isinstance(obj, Pod) and obj.is_terminal
 
 
 def _matrix(explanation: Explanation) -> Table:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from kubesched.assembly.explanation_text import as_data
 from kubesched.assembly.simulation import Simulation
 from kubesched.columns import Integers, NodeView, PodTemplate
 from kubesched.errors import ConfigurationError, InvalidObjectError
@@ -223,13 +224,32 @@ def test_explanations_follow_the_pod() -> None:
         assert "no nodes available to schedule pods" in empty.why(make_pod())
 
 
+def test_pods_that_are_over_are_not_decided() -> None:
+    """No scheduler looks at them."""
+    with Simulation() as simulation:
+        simulation.add(make_node("n"), make_pod("going", deleting=True), make_pod("done", phase="Failed"))
+        assert simulation.schedule() == {"default/going": None}
+        assert simulation.why("going") == "default/going cannot be decided: it is being deleted"
+        assert simulation.why(make_pod("done", phase="Failed")).endswith("cannot be decided: it has ended (Failed)")
+        with pytest.raises(InvalidObjectError, match="there is no such pod, or it has ended"):
+            simulation.why("done")
+
+
+def test_an_explanation_says_where_the_pod_is() -> None:
+    """Which may be elsewhere than where it would go, or on a node that is gone."""
+    with Simulation() as simulation:
+        simulation.add(make_node("n"), make_pod("lost", node="ghost"))
+        assert simulation.why("lost").startswith("default/lost is on ghost; decided now, it goes to n\n")
+        assert as_data(simulation.explain("lost"))["node"] == "ghost"
+
+
 async def test_inside_a_running_loop() -> None:
     """As in the cells of a notebook, where no second loop can run."""
     with Simulation() as simulation:
         simulation.add(make_node("n", cpu="1"), make_pod("p", cpu="500m"))
         assert simulation.schedule() == {"default/p": "n"}
         simulation.advance(5)
-        assert "default/p goes to n" in simulation.why("default/p")
+        assert simulation.why("default/p").startswith("default/p is on n; decided now, it goes to n\n")
 
 
 @pytest.mark.parametrize("thing", ["text", None, [make_node("n")]], ids=["a text", "nothing", "a list"])

@@ -71,7 +71,7 @@ def test_an_unknown_pod_is_one_clear_line(tmp_path: Path) -> None:
     manifests = tmp_path / "cluster.yaml"
     manifests.write_text(MANIFESTS)
     ran = run("nosuch", "-f", str(manifests))
-    assert (ran.returncode, ran.stderr) == (1, "error: Pod default/nosuch: there is no such pod\n")
+    assert (ran.returncode, ran.stderr) == (1, "error: Pod default/nosuch: there is no such pod, or it has ended\n")
 
 
 @pytest.mark.parametrize(
