@@ -75,6 +75,8 @@ def options(*arguments: str) -> RunOptions:
             id="quoted pairs",
         ),
         pytest.param(["--vmodule=queue=5,bind*=4"], "vmodule", {"queue": 5, "bind*": 4}, id="levels of files"),
+        pytest.param(["--bind-address=::"], "bind-address", "::", id="an address"),
+        pytest.param(["--bind-address="], "bind-address", "", id="no address"),
         pytest.param(["--", ""], "config", "", id="nothing after the end of flags"),
     ],
 )
@@ -99,6 +101,11 @@ def test_an_argument_is_read_as_pflag_reads_it(arguments: list[str], name: str, 
             ["--leader-elect-retry-period=2"],
             'invalid argument "2" for "--leader-elect-retry-period" flag: time: missing unit in duration "2"',
             id="a duration without a unit",
+        ),
+        pytest.param(
+            ["--bind-address=localhost"],
+            'invalid argument "localhost" for "--bind-address" flag: failed to parse IP: "localhost"',
+            id="not an address",
         ),
         pytest.param(
             ["-v=loud"],

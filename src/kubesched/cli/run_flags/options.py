@@ -138,7 +138,7 @@ def _serving(flags: FlagValues, problems: list[str]) -> ServingOptions:
     for text in flags["tls-sni-cert-key"]:
         files, _, names = text.partition(":")
         cert_file, comma, key_file = files.partition(",")
-        if not (cert_file and comma and key_file):
+        if not (cert_file and comma and key_file) or "," in key_file:
             problems.append(f'--tls-sni-cert-key: expected comma separated certificate and key file paths in "{text}"')
             continue
         patterns = tuple(name.strip() for name in names.split(",") if name.strip())

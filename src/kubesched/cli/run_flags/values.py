@@ -6,6 +6,7 @@ import csv
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
+from ipaddress import ip_address
 from typing import Any, Final
 
 from kubesched.config.duration import format_duration, parse_duration
@@ -86,6 +87,14 @@ def _levels(text: str) -> dict[str, int]:
     return found
 
 
+def _ip(text: str) -> str:
+    """No host names, as kube-scheduler; empty means all interfaces."""
+    try:
+        return str(ip_address(text)) if text else ""
+    except ValueError:
+        raise ValueError(f'failed to parse IP: "{text}"') from None
+
+
 def _version(text: str) -> str:
     if text not in ("true", "false", "raw"):
         raise ValueError("only true, false and raw are supported")
@@ -101,7 +110,7 @@ def _shown_pairs(values: dict[str, object]) -> str:
 
 
 STRING: Final = ValueType(name="string", read=str)
-IP: Final = ValueType(name="ip", read=str)
+IP: Final = ValueType(name="ip", read=_ip)
 QUANTITY: Final = ValueType(name="quantity", read=str)
 BOOL: Final = ValueType(name="", read=_bool, show=lambda value: str(value).lower(), bare="true")
 INT: Final = ValueType(name="int", read=_int(64))
