@@ -144,10 +144,16 @@ class Logger:
         stream = self._out or sys.stdout if split_off else self._err or sys.stderr
         now = self._clock.time()
         if self._is_json:
-            stream.write(_format_json(severity, now, where, message, values, v))
+            entry = _format_json(severity, now, where, message, values, v)
         else:
-            stream.write(_format_text(severity, now, where, message if as_is else _quote(message), values))
-        stream.flush()
+            entry = _format_text(severity, now, where, message if as_is else _quote(message), values)
+        try:
+            stream.write(entry)
+            stream.flush()
+        except BrokenPipeError:
+            raise  # nobody reads any more: that ends programs
+        except OSError:
+            pass  # a full disk costs entries, as with klog: the work that they tell of goes on
 
 
 def _place(frame: FrameType) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import logging
@@ -124,6 +125,35 @@ def test_split_streams_part_information_from_errors() -> None:
     log.error("bad")
     assert out.getvalue().count("\n") == 1
     assert [line[0] for line in err.getvalue().splitlines()] == ["W", "E"]
+
+
+class Failing(io.StringIO):
+    """Cannot be written to until it is mended."""
+
+    def __init__(self, error: OSError) -> None:
+        super().__init__()
+        self.error: OSError | None = error
+
+    def flush(self) -> None:
+        if self.error is not None:
+            raise self.error
+
+
+def test_a_full_disk_costs_entries_and_nothing_else() -> None:
+    """Whoever logs, in the middle of a decision, does not fail; when there is room again, it is written to."""
+    err = Failing(OSError(errno.ENOSPC, "No space left on device"))
+    log = Logger(clock=VirtualClock(), err=err)
+    log.error("lost")
+    err.error = None
+    log.info("kept")
+    assert '"kept"' in err.getvalue()
+
+
+def test_a_log_that_nobody_reads_ends_the_program() -> None:
+    """As a closed pipe does everywhere."""
+    log = Logger(clock=VirtualClock(), err=Failing(BrokenPipeError()))
+    with pytest.raises(BrokenPipeError):
+        log.info("gone")
 
 
 def test_a_traceback_is_shown_only_to_those_who_debug() -> None:
