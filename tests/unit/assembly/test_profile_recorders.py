@@ -5,6 +5,7 @@ from __future__ import annotations
 from random import Random
 
 from kubesched.assembly.profile_recorders import ProfileRecorders
+from kubesched.client.recorder import GATHER_SECONDS
 from kubesched.client.rest import RestClient
 from kubesched.clock import VirtualClock
 from kubesched.framework import EventRecorder
@@ -29,6 +30,7 @@ async def test_events_are_reported_in_the_name_of_the_pods_scheduler() -> None:
     recorders.event(theirs, "Normal", "Preempted", "Preempting", "…", related=ours, reporter="first")
     recorders.election_event(ObjectReference(kind="Lease", name="lock", namespace="kube-system"), "host became leader")
     await clock.advance(0)
+    await clock.advance(GATHER_SECONDS)
     await recorders.stop(grace=0)
     events = [call.body for call in server.calls_of("POST", "events")]
     assert {(event["reason"], event["reportingController"]) for event in events} == {
