@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from random import Random
 from types import TracebackType
-from typing import Any
+from typing import Any, Final
 
 from msgspec.structs import replace
 
@@ -28,12 +28,15 @@ from kubesched.assembly.own_loop import OwnLoop
 from kubesched.assembly.plugin_loading import check_plugin, load_plugins
 from kubesched.clock import VirtualClock
 from kubesched.config import FeatureGates, default_config, load_config, load_config_file
-from kubesched.errors import InvalidObjectError
+from kubesched.errors import InvalidObjectError, KubeschedError
 from kubesched.framework import NodeInfo, PluginFactory
 from kubesched.objects import KIND_OF, Pod, load_manifests
 from kubesched.objects.completion import completed
 from kubesched.objects.manifests import read_manifests
 from kubesched.state.snapshot import Snapshot
+
+MOST_ROUNDS: Final = 1000
+"""Of attempts at one moment, besides one for each pod: more, and they will never end."""
 
 
 class Simulation:
@@ -143,8 +146,11 @@ class Simulation:
         return as_text(self.explain(pod))
 
     async def _schedule(self) -> None:
-        while await self._assembled.scheduler.schedule_pending():
-            pass
+        for _ in range(MOST_ROUNDS + len(self._assembled.objects.of(Pod))):
+            if not await self._assembled.scheduler.schedule_pending():
+                return
+        pod, _, note = self.events[-1]
+        raise KubeschedError(f"scheduling does not come to rest: {pod} is tried again and again: {note}")
 
     async def _advance(self, seconds: float) -> None:
         await self.clock.advance(seconds)

@@ -12,12 +12,13 @@ import pytest
 from kubesched.assembly.explanation_text import as_data
 from kubesched.assembly.simulation import Simulation
 from kubesched.columns import Integers, NodeView, PodTemplate
-from kubesched.errors import ConfigurationError, InvalidObjectError
+from kubesched.errors import ConfigurationError, InvalidObjectError, KubeschedError
 from kubesched.framework import (
     WAIT,
     CycleState,
     EventHint,
     FilterPlugin,
+    Handle,
     NodeInfo,
     PermitPlugin,
     Reach,
@@ -233,6 +234,32 @@ def test_pods_that_are_over_are_not_decided() -> None:
         assert simulation.why(make_pod("done", phase="Failed")).endswith("cannot be decided: it has ended (Failed)")
         with pytest.raises(InvalidObjectError, match="there is no such pod, or it has ended"):
             simulation.why("done")
+
+
+class Fickle(PermitPlugin):
+    """Lets a pod wait, and rejects it at once; any event may wake it, even that of its own status."""
+
+    name = "Fickle"
+
+    def __init__(self, args: Any, handle: Handle) -> None:
+        self._handle = handle
+
+    def permit(self, state: CycleState, pod: Pod, node_name: str) -> tuple[Status, float]:
+        self._handle.start_task(self._reject(pod))
+        return WAIT, 60.0
+
+    async def _reject(self, pod: Pod) -> None:
+        waiting = self._handle.waiting_pod(pod.metadata.uid)
+        assert waiting is not None
+        waiting.reject(self.name, "on second thoughts, no")
+
+
+def test_scheduling_that_never_comes_to_rest_is_told() -> None:
+    """Rather than waited for without end."""
+    with Simulation(with_plugin("Fickle"), plugins={"Fickle": Fickle}) as simulation:
+        simulation.add(make_node("n"), make_pod("p"))
+        with pytest.raises(KubeschedError, match="does not come to rest: default/p is tried again and again"):
+            simulation.schedule()
 
 
 def test_an_explanation_says_where_the_pod_is() -> None:
