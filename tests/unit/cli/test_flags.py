@@ -135,6 +135,11 @@ def test_an_argument_is_read_as_pflag_reads_it(arguments: list[str], name: str, 
             id="half a certificate",
         ),
         pytest.param(
+            ["--tls-sni-cert-key=a,b,c"],
+            '--tls-sni-cert-key: expected comma separated certificate and key file paths in "a,b,c"',
+            id="three files for a name",
+        ),
+        pytest.param(
             ["--logging-format=xml"], '--logging-format: Invalid value: "xml": Unsupported log format', id="log format"
         ),
         pytest.param(["--feature-gates=Nope=true"], "unrecognized feature gate: Nope", id="an unknown gate"),
