@@ -91,14 +91,16 @@ class PodTemplate:
     @once
     def host_ports(self) -> frozenset[HostPort]:
         """Ports that the pod takes on its node: of containers and of sidecars, not of other init containers."""
-        containers = (*self.spec.containers, *[c for c in self.spec.init_containers if c.is_sidecar])
+        containers = self.spec.containers
+        if self.spec.init_containers:
+            containers = (*containers, *[c for c in self.spec.init_containers if c.is_sidecar])
         return frozenset([_host_port(port) for c in containers for port in c.ports if port.host_port > 0])
 
     @once
     def claim_names(self) -> tuple[str, ...]:
         """Persistent volume claims named by the pod's volumes, without those of ephemeral volumes."""
-        sources = (volume.persistent_volume_claim for volume in self.spec.volumes)
-        return tuple(source.claim_name for source in sources if source is not None)
+        sources = [volume.persistent_volume_claim for volume in self.spec.volumes]
+        return tuple([source.claim_name for source in sources if source is not None])
 
     @once
     def volume_claims(self) -> tuple[VolumeClaim, ...]:

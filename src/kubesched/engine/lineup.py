@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, NamedTuple, ParamSpec, TypeVar
@@ -37,6 +37,10 @@ class Reaches(NamedTuple):
 
 
 _REACHES: Final = {reach: {score_reach: Reaches(reach, score_reach) for score_reach in Reach} for reach in Reach}
+_REACHES_NORMALIZED: Final = {
+    reach: by_score_reach | {Reach.SUMS: by_score_reach[Reach.ROW]} for reach, by_score_reach in _REACHES.items()
+}
+"""A normalised score must notice when it ceases to be the same everywhere: it is not remembered by sums."""
 BY_SUMS: Final = _REACHES[Reach.SUMS][Reach.SUMS]
 IN_EVERY_CYCLE: Final = _REACHES[Reach.CYCLE][Reach.CYCLE]
 
@@ -71,31 +75,73 @@ class Lineup:
             return {}
         return {p.name: before for p, before, now in zip(self.with_basis, old, new, strict=True) if before != now}
 
-    def reaches_of(self, plugin: Plugin, template: PodTemplate) -> Reaches:
-        reach = plugin.reach_of(template)
-        score_reach = plugin.score_reach_of(template) if isinstance(plugin, ScorePlugin) else reach
-        return _reaches(plugin, reach, score_reach)
+    @cached_property
+    def fixed_reaches(self) -> list[Reaches]:
+        """Of all of them, in order; of those in `asked_for_reaches` it does not say anything."""
+        return [_fixed_reaches(plugin) for plugin in self.plugins.values()]
 
     @cached_property
-    def with_reaches(self) -> list[tuple[Plugin, Reaches | None]]:
-        """All of them, with their reaches if they don't look at the template for these."""
-        return [(plugin, _fixed_reaches(plugin)) for plugin in self.plugins.values()]
+    def asked_for_reaches(self) -> dict[int, Callable[[PodTemplate], Reaches]]:
+        """The reaches of those that look at the template for these, by their number."""
+        return {k: _reaches_of(p) for k, p in enumerate(self.plugins.values()) if _looks_at_template(p)}
+
+    @cached_property
+    def aspects(self) -> list[Callable[[PodTemplate], Hashable]]:
+        return [plugin.aspect for plugin in self.plugins.values()]
+
+    def division(self, reaches: tuple[Reaches, ...]) -> Division:
+        """One and the same for equal reaches."""
+        division = self._divisions.get(reaches)
+        if division is None:
+            division = self._divisions[reaches] = Division(reaches)
+        return division
+
+    @cached_property
+    def _divisions(self) -> dict[tuple[Reaches, ...], Division]:
+        return {}
 
 
-def _fixed_reaches(plugin: Plugin) -> Reaches | None:
+class Division:
+    """What plugins with these reaches look at of a template, divided: what a family has in common, and what not."""
+
+    __slots__ = ("_common", "_sums", "is_cyclic", "reaches")
+
+    def __init__(self, reaches: tuple[Reaches, ...]) -> None:
+        self.reaches = reaches
+        """In the order of the lineup's `plugins`."""
+        self._sums = [number for number, its in enumerate(reaches) if its is BY_SUMS]
+        self._common = [number for number, its in enumerate(reaches) if its is not BY_SUMS and its is not IN_EVERY_CYCLE]
+        self.is_cyclic = IN_EVERY_CYCLE in reaches
+        """Some plugin is asked in every cycle: its aspect does not matter."""
+
+    def common(self, aspects: Sequence[Hashable]) -> Hashable:
+        return tuple([aspects[number] for number in self._common])
+
+    def sums(self, aspects: Sequence[Hashable]) -> Hashable:
+        return tuple([aspects[number] for number in self._sums])
+
+
+def _looks_at_template(plugin: Plugin) -> bool:
+    """Whether it does so for its reaches."""
     if type(plugin).reach_of is not Plugin.reach_of:
-        return None
+        return True
+    return isinstance(plugin, ScorePlugin) and type(plugin).score_reach_of is not ScorePlugin.score_reach_of
+
+
+def _fixed_reaches(plugin: Plugin) -> Reaches:
+    score_reach = plugin.score_reach if isinstance(plugin, ScorePlugin) else None
+    return _reaches(plugin)[plugin.reach][score_reach or plugin.reach]
+
+
+def _reaches_of(plugin: Plugin) -> Callable[[PodTemplate], Reaches]:
+    known = _reaches(plugin)
     if isinstance(plugin, ScorePlugin):
-        asks = type(plugin).score_reach_of is not ScorePlugin.score_reach_of
-        return None if asks else _reaches(plugin, plugin.reach, plugin.score_reach or plugin.reach)
-    return _reaches(plugin, plugin.reach, plugin.reach)
+        return lambda template: known[plugin.reach_of(template)][plugin.score_reach_of(template)]
+    return lambda template: known[reach := plugin.reach_of(template)][reach]
 
 
-def _reaches(plugin: Plugin, reach: Reach, score_reach: Reach) -> Reaches:
-    """A normalised score must notice when it ceases to be the same everywhere: it is not remembered by sums."""
-    if score_reach is Reach.SUMS and isinstance(plugin, ScorePlugin) and plugin.normalizes():
-        score_reach = Reach.ROW
-    return _REACHES[reach][score_reach]
+def _reaches(plugin: Plugin) -> Mapping[Reach, Mapping[Reach, Reaches]]:
+    return _REACHES_NORMALIZED if isinstance(plugin, ScorePlugin) and plugin.normalizes() else _REACHES
 
 
 def ask_pre_filter(

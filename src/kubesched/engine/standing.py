@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from weakref import ref
 
 from kubesched.columns import PodTemplate
-from kubesched.engine.lineup import BY_SUMS, IN_EVERY_CYCLE, Lineup
+from kubesched.engine.lineup import IN_EVERY_CYCLE, Lineup, Reaches
 from kubesched.framework import FIXED, Plugin
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class Standing:
     Every template has a standing for as long as it lives, so it is made of few objects.
     """
 
-    __slots__ = ("_aspects", "_lineup", "_open", "_open_bases", "_own", "bases", "family", "kept", "reaches", "sums")
+    __slots__ = ("_aspects", "_division", "_lineup", "_open", "_open_bases", "_own", "bases", "family", "kept", "sums")
 
     def __init__(self, template: PodTemplate, lineup: Lineup) -> None:
         self._lineup = lineup
@@ -36,17 +36,26 @@ class Standing:
         """In the order of the lineup's `with_basis`; another list when one of them has changed."""
         self._open: list[Plugin] | None = None  # those of them that may change; many a template is seen once only
         self._open_bases: list[Hashable] = []
-        plugins = lineup.with_reaches
-        self.reaches = [fixed or lineup.reaches_of(plugin, template) for plugin, fixed in plugins]
-        """In the order of the lineup's `plugins`."""
-        self._aspects = [
-            None if reaches is IN_EVERY_CYCLE else plugin.aspect(template)
-            for (plugin, _), reaches in zip(plugins, self.reaches, strict=True)
-        ]
+        reaches = lineup.fixed_reaches.copy()
+        for number, reaches_of in lineup.asked_for_reaches.items():
+            reaches[number] = reaches_of(template)
+        self._division = lineup.division(tuple(reaches))
+        if self._division.is_cyclic:
+            self._aspects = [
+                None if its is IN_EVERY_CYCLE else aspect(template)
+                for its, aspect in zip(reaches, lineup.aspects, strict=True)
+            ]
+        else:
+            self._aspects = [aspect(template) for aspect in lineup.aspects]
         self._own = object()  # stands for aspects that are None: no other template has it
         self.kept: Callable[[], Kept | None] = _nothing
         """Gives what is kept for the template, as long as it is."""
         self._divide()
+
+    @property
+    def reaches(self) -> tuple[Reaches, ...]:
+        """In the order of the lineup's `plugins`."""
+        return self._division.reaches
 
     def keep(self, kept: Kept) -> None:
         self.kept = ref(kept)
@@ -69,21 +78,19 @@ class Standing:
 
     def _are_seen_otherwise(self, plugins: list[Plugin], template: PodTemplate) -> bool:
         """Ask these plugins for their reaches and aspects again; whether any has changed."""
-        has_changed = False
+        lineup, reaches, before = self._lineup, list(self.reaches), self._aspects.copy()
         for plugin in plugins:
-            number = self._lineup.number_of[plugin.name]
-            reaches = self._lineup.with_reaches[number][1] or self._lineup.reaches_of(plugin, template)
-            aspect = None if reaches is IN_EVERY_CYCLE else plugin.aspect(template)
-            has_changed |= reaches is not self.reaches[number] or aspect != self._aspects[number]
-            self.reaches[number], self._aspects[number] = reaches, aspect
-        return has_changed
+            number = lineup.number_of[plugin.name]
+            if (reaches_of := lineup.asked_for_reaches.get(number)) is not None:
+                reaches[number] = reaches_of(template)
+            self._aspects[number] = None if reaches[number] is IN_EVERY_CYCLE else plugin.aspect(template)
+        division, self._division = self._division, lineup.division(tuple(reaches))
+        return division is not self._division or self._aspects != before
 
     def _divide(self) -> None:
         """Into what a family has in common, and what it has not."""
-        aspects, reaches, own = self._aspects, self.reaches, self._own
+        aspects, division = self._aspects, self._division
         if None in aspects:
-            told = zip(aspects, reaches, strict=True)
-            aspects = [own if aspect is None and r is not IN_EVERY_CYCLE else aspect for aspect, r in told]
-        common = [None if r is BY_SUMS else aspect for aspect, r in zip(aspects, reaches, strict=True)]
-        self.family: Hashable = (*reaches, *common)
-        self.sums: Hashable = tuple([aspect for aspect, r in zip(aspects, reaches, strict=True) if r is BY_SUMS])
+            aspects = [self._own if aspect is None else aspect for aspect in aspects]
+        self.family: Hashable = (division, division.common(aspects))
+        self.sums: Hashable = division.sums(aspects)

@@ -29,6 +29,7 @@ def is_extended_resource(name: str) -> bool:
     return not native and not name.startswith(_QUOTA_PREFIX) and not label_key_problems(_QUOTA_PREFIX + name)
 
 
+@lru_cache(maxsize=4096)
 def is_dra_extended_resource(name: str) -> bool:
     """Whether devices of a DeviceClass may stand behind this resource (IsDRAExtendedResourceName)."""
     return is_extended_resource(name) or name.startswith(DEVICE_CLASS_PREFIX)

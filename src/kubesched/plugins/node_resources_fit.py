@@ -130,19 +130,19 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
     def _demands_of(self, pod: PodTemplate) -> Demands:
         requests = pod.requests if pod.has_plain_requests else incoming_requests(pod.exemplar, self._features)
         demands: list[Demand] = []
-        reasons = [TOO_MANY_PODS]
+        names: list[str] = []
         may_be_devices = False
         for name, request in requests.items():
             if not request:
                 continue
             is_scalar = is_scalar_resource(name)
             may_be_devices |= is_scalar
-            if not self._is_ignored(name):
+            if not (is_scalar and self._is_ignored(name)):
                 # A pod with more resources than a verdict has bits: the last ones share theirs, none is let through.
-                first = min(len(reasons), MOST_REASONS - 3)
+                first = min(1 + 2 * len(names), MOST_REASONS - 3)
                 demands.append(Demand(name, request, 1 << first, 2 << first, is_scalar))
-                reasons += _insufficient(name)
-        return Demands(tuple(demands), tuple(reasons[:MOST_REASONS]), may_be_devices)
+                names.append(name)
+        return Demands(tuple(demands), _reasons(tuple(names)), may_be_devices)
 
     def _scored_of(self, pod: PodTemplate) -> tuple[ScoredResource, ...]:
         requests = pod.requests if pod.has_plain_requests else allocation_score_requests(pod.exemplar)
@@ -150,7 +150,10 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
 
 
 @lru_cache
-def _insufficient(resource: str) -> tuple[Reason, Reason]:
-    """The reasons of a node that lacks a resource now, and of one that is too small even when empty."""
-    message = f"Insufficient {resource}"
-    return Reason.unschedulable(message), Reason.unresolvable(message)
+def _reasons(resources: tuple[str, ...]) -> tuple[Reason, ...]:
+    """Too many pods; and for each resource, of a node that lacks it now, and of one that is too small even when empty."""
+    reasons = [TOO_MANY_PODS]
+    for resource in resources:
+        message = f"Insufficient {resource}"
+        reasons += (Reason.unschedulable(message), Reason.unresolvable(message))
+    return tuple(reasons[:MOST_REASONS])

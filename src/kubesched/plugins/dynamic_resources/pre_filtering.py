@@ -16,7 +16,7 @@ from kubesched.plugins.dynamic_resources.extended_resources import special_claim
 
 def requested_extended_resources(template: PodTemplate) -> tuple[tuple[str, int], ...]:
     """The pod's requests for resources that devices might provide."""
-    return tuple((name, n) for name, n in template.requests.items() if n and is_dra_extended_resource(name))
+    return tuple([(name, n) for name, n in template.requests.items() if n and is_dra_extended_resource(name)])
 
 
 def prepare(attempt: Attempt, pod: Pod, template: PodTemplate, devices: Devices) -> Status:

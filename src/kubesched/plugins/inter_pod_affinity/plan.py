@@ -89,6 +89,8 @@ class Plan:
     @property
     def preferred_topology(self) -> LabelColumn | None:
         """The one that all preferences speak of, if it has few domains."""
+        if not self.preferences:
+            return None
         columns = {item.column for item in self.preferences}
         return next((column for column in columns if len(columns) == 1 and len(column.values) <= _FEW_DOMAINS), None)
 
@@ -126,6 +128,8 @@ class Plans:
     def of(self, pod: PodTemplate) -> Plan:
         """Raises InvalidObjectError if a term of the pod does not compile."""
         cluster = self._cluster
+        if not pod.has_affinity and not len(cluster.terms):
+            return EMPTY
         return self._plans.of(pod, (cluster.terms.version, cluster.namespaces_version, cluster.counts.drops))
 
     def _make(self, pod: PodTemplate) -> Plan:

@@ -175,7 +175,8 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin):
 
 
 def _has_volumes(pod: PodTemplate) -> bool:
-    return bool(pod.volume_claims) or any(in_tree_plugin(volume) for volume in pod.spec.volumes)
+    volumes = pod.spec.volumes
+    return bool(volumes) and (bool(pod.volume_claims) or any(in_tree_plugin(volume) for volume in volumes))
 
 
 def _failing_at(where: Booleans, status: Status, nodes: NodeView) -> Verdict:

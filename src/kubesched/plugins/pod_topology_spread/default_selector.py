@@ -27,6 +27,8 @@ class DefaultSelectors:
 
         Cheap while neither the services nor the pod's controller have changed.
         """
+        if not pod.exemplar.metadata.owner_references and not len(self._services):
+            return None
         versions = (
             self._services.version,
             self._replication_controllers.version,

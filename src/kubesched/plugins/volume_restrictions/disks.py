@@ -17,8 +17,8 @@ Disk = GCEPersistentDiskVolumeSource | AWSElasticBlockStoreVolumeSource | ISCSIV
 
 def disks_of(volumes: Sequence[Volume]) -> tuple[Disk, ...]:
     """The volumes that may conflict with those of other pods."""
-    sources = ((v.gce_persistent_disk, v.aws_elastic_block_store, v.iscsi, v.rbd) for v in volumes)
-    return tuple(disk for disks in sources for disk in disks if disk is not None)
+    sources = [(v.gce_persistent_disk, v.aws_elastic_block_store, v.iscsi, v.rbd) for v in volumes]
+    return tuple([disk for disks in sources for disk in disks if disk is not None])
 
 
 def in_conflict(disks: Sequence[Disk], others: Sequence[Disk]) -> bool:
