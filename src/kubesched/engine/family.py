@@ -27,7 +27,8 @@ class BySums(NamedTuple):
     filters: list[tuple[FilterPlugin, Reach]]
     pre_scores: list[tuple[PreScorePlugin, bool]]
     scores: list[tuple[ScorePlugin, int]]
-    names: frozenset[str]
+    with_basis: list[tuple[str, int]]
+    """Those with a basis, each with its place among the lineup's `with_basis`."""
 
 
 class Family:
@@ -134,5 +135,9 @@ def _by_sums(reaches: Mapping[str, Reaches], lineup: Lineup) -> BySums:
         filters=[(plugin, Reach.SUMS) for plugin in filters],
         pre_scores=[(plugin, True) for plugin in lineup.pre_scores if reaches[plugin.name].score_reach is Reach.SUMS],
         scores=scores,
-        names=frozenset([*(plugin.name for plugin in filters), *(plugin.name for plugin, _ in scores)]),
+        with_basis=[
+            (plugin.name, number)
+            for number, plugin in enumerate(lineup.with_basis)
+            if any(plugin is one for one in (*filters, *(plugin for plugin, _ in scores)))
+        ],
     )

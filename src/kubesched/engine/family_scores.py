@@ -39,7 +39,8 @@ class FamilyScores:
         self._all_last = all(reach is not Reach.CYCLE for _, reach in pre_scores) and all(
             reach is not Reach.CYCLE for _, _, reach in self._plugins
         )
-        self._is_complete = False
+        self._by_name = {item[0].name: item for item in self._plugins}
+        self._open = [*self._by_name]  # whose columns `complete` must look at
         self.look_at_pods = any(reach is Reach.ROW for _, _, reach in self._plugins)
         """Whether a score may depend on the pods of its row, beyond their sums."""
         self.by_plugin: dict[str, ScoreColumn] = {}
@@ -48,22 +49,24 @@ class FamilyScores:
         self._uneven: list[ScoreColumn] = []
         self._constants: list[ScoreColumn] = []
         self._offset = 0
+        self._not_local: list[tuple[ScorePlugin, int, ScoreColumn | None]] = []
+        self._not_local_with = -1
         self.version = 0
         """Another one whenever any row's points or raw scores may have changed beyond what `rows_changed` names."""
 
     def are_settled(self) -> bool:
         """Nobody needs to be asked anything, as long as no row changes."""
-        return self._all_last and self._is_complete
+        return self._all_last and not self._open
 
     def doubt(self, names: Collection[str]) -> None:
         """The basis of these plugins has changed."""
         self.pre_scores.doubt(names)
-        self._is_complete = False
+        self._open += names
 
     def drop(self) -> None:
         """Everything may have changed."""
         self.by_plugin.clear()
-        self._is_complete = False
+        self._open = [*self._by_name]
         self._drop_points()
 
     def ask(self, state: CycleState, pod: PodInfo, nodes: NodeView, reaches: Collection[Reach]) -> None:
@@ -104,10 +107,12 @@ class FamilyScores:
 
     def complete(self, state: CycleState, pod: PodInfo) -> None:
         """After PreScore: get the scores that plugins keep and that are not there yet, or stale."""
-        if self.are_settled():
+        if not self._open:
             return
-        for plugin, weight, reach in self._plugins:
-            name = plugin.name
+        for name in self._open:
+            if (known := self._by_name.get(name)) is None:
+                continue
+            plugin, weight, reach = known
             column = self.by_plugin.get(name)
             if reach is Reach.CYCLE or name in state.skipped_scores:
                 if column is not None:
@@ -119,7 +124,7 @@ class FamilyScores:
                 self._drop_points()
             elif column.is_stale:
                 self._renew(column, state, pod)
-        self._is_complete = True
+        self._open.clear()
 
     def points(self, state: CycleState, pod: PodInfo, fits: Booleans) -> Integers | int:
         """Per row: the points of the local scores; one number where they are the same everywhere. Don't write to it."""
@@ -139,13 +144,24 @@ class FamilyScores:
         return points if isinstance(points, int) else int(points[row])
 
     def not_local(self, state: CycleState) -> list[tuple[ScorePlugin, int, ScoreColumn | None]]:
-        """The plugins whose scores depend on other rows or on the cycle, with their weights and kept raw scores."""
-        return [
-            (plugin, weight, column)
-            for plugin, weight, _ in self._plugins
-            if plugin.name not in state.skipped_scores
-            and ((column := self.by_plugin.get(plugin.name)) is None or not column.is_local)
-        ]
+        """The plugins whose scores depend on other rows or on the cycle, with their weights and kept raw scores.
+
+        Once `points` was called: no column becomes local, or ceases to be, without another version from then on.
+        """
+        if self._not_local_with != self.version:
+            self._not_local_with = self.version
+            columns = [
+                (plugin, weight, self.by_plugin.get(plugin.name), reach) for plugin, weight, reach in self._plugins
+            ]
+            self._not_local = [
+                (plugin, weight, column)
+                for plugin, weight, column, reach in columns
+                if reach is Reach.CYCLE or (column is not None and not column.is_local)
+            ]
+        if self._all_last:
+            return self._not_local
+        skipped = state.skipped_scores
+        return [item for item in self._not_local if item[2] is not None or item[0].name not in skipped]
 
     def _renew(self, column: ScoreColumn, state: CycleState, pod: PodInfo) -> None:
         """Bring a stale column up to date."""

@@ -63,11 +63,12 @@ class GradedTotals:
     So a row that changes is filed elsewhere, and whatever becomes of the points of a kind, no row has to be touched.
     """
 
-    __slots__ = ("_facets", "_filed", "_graded", "_kind_of", "_kinds", "_points")
+    __slots__ = ("_facets", "_filed", "_graded", "_has_domains", "_kind_of", "_kinds", "_points")
 
     def __init__(self, facets: Sequence[Facet], local: Integers) -> None:
         """`local` is the part of each row's total that depends on the row alone, or INFEASIBLE."""
         self._facets = facets
+        self._has_domains = any(isinstance(facet, ByDomain) for facet in facets)
         rows = np.flatnonzero(local != INFEASIBLE)
         numbers = np.zeros(len(rows), dtype=np.int64)
         for facet in facets:
@@ -106,7 +107,7 @@ class GradedTotals:
         if len(self._kinds) > _MOST_KINDS or len(levels) > _MOST_LEVELS:
             return False
         present = {level % _MOST_KINDS for level in levels if level != INFEASIBLE}
-        if present == self._graded and not any(isinstance(facet, ByDomain) for facet in self._facets):
+        if present == self._graded and not self._has_domains:
             return True
         kinds = [self._kinds[number] for number in present]
         points = np.zeros(len(kinds), dtype=np.int64)

@@ -69,9 +69,9 @@ class Kept:
         self.starts += 1
         self.family.start(bases)
         if bases is not self._bases:
-            stale = self._lineup.with_other_basis(self._bases, bases)
-            self._bases = bases
-            if not self.family.by_sums.names.isdisjoint(stale):
+            before, self._bases = self._bases, bases
+            stale = [name for name, number in self.family.by_sums.with_basis if before[number] != bases[number]]
+            if stale:
                 self._pre_filters.doubt(stale)
                 self._drop_sums()
         state = CycleState(pod, self._lasting)

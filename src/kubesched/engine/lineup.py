@@ -45,6 +45,14 @@ BY_SUMS: Final = _REACHES[Reach.SUMS][Reach.SUMS]
 IN_EVERY_CYCLE: Final = _REACHES[Reach.CYCLE][Reach.CYCLE]
 
 
+class Based(NamedTuple):
+    """A plugin whose answers rest on something that may change, with its place among the lineup's `with_basis`."""
+
+    number: int
+    basis: Callable[[PodTemplate], Hashable]
+    plugin: Plugin
+
+
 @dataclass(frozen=True, kw_only=True)
 class Lineup:
     """A profile's plugins from PreFilter to Score; scores come with their weights."""
@@ -68,6 +76,18 @@ class Lineup:
     @cached_property
     def with_basis(self) -> list[Plugin]:
         return [plugin for plugin in self.plugins.values() if type(plugin).basis is not Plugin.basis]
+
+    def based(self, numbers: tuple[int, ...]) -> Sequence[Based]:
+        """Those of `with_basis` at these places: one list for all templates whose answers rest on the same."""
+        known = self._based.get(numbers)
+        if known is None:
+            plugins = self.with_basis
+            known = self._based[numbers] = [Based(k, plugins[k].basis, plugins[k]) for k in numbers]
+        return known
+
+    @cached_property
+    def _based(self) -> dict[tuple[int, ...], Sequence[Based]]:
+        return {}
 
     def with_other_basis(self, old: Sequence[Hashable], new: Sequence[Hashable]) -> dict[str, Hashable]:
         """The plugins whose basis differs, each with its old one."""
@@ -110,7 +130,9 @@ class Division:
         self.reaches = reaches
         """In the order of the lineup's `plugins`."""
         self._sums = [number for number, its in enumerate(reaches) if its is BY_SUMS]
-        self._common = [number for number, its in enumerate(reaches) if its is not BY_SUMS and its is not IN_EVERY_CYCLE]
+        self._common = [
+            number for number, its in enumerate(reaches) if its is not BY_SUMS and its is not IN_EVERY_CYCLE
+        ]
         self.is_cyclic = IN_EVERY_CYCLE in reaches
         """Some plugin is asked in every cycle: its aspect does not matter."""
 

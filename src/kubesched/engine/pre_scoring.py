@@ -10,32 +10,30 @@ from kubesched.framework import CycleState, PreScorePlugin
 
 
 class PreScoreAnswers:
-    """PreScore of some plugins, each with whether its answer lasts: such a one is asked once."""
+    """PreScore of some plugins, each with whether its answer lasts: such a one is asked again only if in doubt."""
 
     def __init__(self, plugins: Sequence[tuple[PreScorePlugin, bool]]) -> None:
         self._plugins = plugins
-        self._says_skip: dict[str, bool] = {}
-        self._skipping: set[str] | None = None  # once the answers of all are known to last
+        self._open = plugins  # to be asked next time
+        self._skipping: set[str] = set()  # of those whose answer lasts
 
     def doubt(self, names: Collection[str]) -> None:
         """The basis of these plugins has changed."""
-        for name in names:
-            self._says_skip.pop(name, None)
-        self._skipping = None
+        self._open = [item for item in self._plugins if item[0].name in names or item in self._open]
 
     def complete(self, state: CycleState, lasting: CycleState, pod: PodInfo, nodes: NodeView) -> None:
         """Say in `state` who skips. What plugins write goes to `lasting`, if their answer lasts."""
-        if self._skipping is not None:
-            state.skipped_scores |= self._skipping
-            return
-        for plugin, lasts in self._plugins:
-            name = plugin.name
-            skips = self._says_skip.get(name)
-            if skips is None:
+        skipping = self._skipping
+        if self._open:
+            for plugin, lasts in self._open:
                 skips = ask_pre_score(plugin, lasting if lasts else state, pod, nodes).is_skip
-                if lasts:
-                    self._says_skip[name] = skips
-            if skips:
-                state.skipped_scores.add(name)
-        if len(self._says_skip) == len(self._plugins):
-            self._skipping = {name for name, skips in self._says_skip.items() if skips}
+                if not lasts:
+                    if skips:
+                        state.skipped_scores.add(plugin.name)
+                elif skips:
+                    skipping.add(plugin.name)
+                else:
+                    skipping.discard(plugin.name)
+            self._open = [item for item in self._open if not item[1]]
+        if skipping:
+            state.skipped_scores |= skipping

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING
 from weakref import ref
 
 from kubesched.columns import PodTemplate
-from kubesched.engine.lineup import IN_EVERY_CYCLE, Lineup, Reaches
+from kubesched.engine.lineup import IN_EVERY_CYCLE, Based, Lineup, Reaches
 from kubesched.framework import FIXED, Plugin
 
 if TYPE_CHECKING:
@@ -28,14 +28,13 @@ class Standing:
     Every template has a standing for as long as it lives, so it is made of few objects.
     """
 
-    __slots__ = ("_aspects", "_division", "_lineup", "_open", "_open_bases", "_own", "bases", "family", "kept", "sums")
+    __slots__ = ("_aspects", "_division", "_lineup", "_open", "_own", "bases", "family", "kept", "sums")
 
     def __init__(self, template: PodTemplate, lineup: Lineup) -> None:
         self._lineup = lineup
         self.bases = [plugin.basis(template) for plugin in lineup.with_basis]
         """In the order of the lineup's `with_basis`; another list when one of them has changed."""
-        self._open: list[Plugin] | None = None  # those of them that may change; many a template is seen once only
-        self._open_bases: list[Hashable] = []
+        self._open: Sequence[Based] | None = None  # those of them that may change; many a template is seen once only
         reaches = lineup.fixed_reaches.copy()
         for number, reaches_of in lineup.asked_for_reaches.items():
             reaches[number] = reaches_of(template)
@@ -63,29 +62,38 @@ class Standing:
     def renew(self, template: PodTemplate) -> None:
         """Look whether anything has changed outside that matters to the template."""
         if self._open is None:
-            self._open = [p for p, basis in zip(self._lineup.with_basis, self.bases, strict=True) if basis is not FIXED]
-            self._open_bases = [basis for basis in self.bases if basis is not FIXED]
-        bases = [plugin.basis(template) for plugin in self._open]
-        if bases == self._open_bases:
+            self._open = self._lineup.based(tuple([k for k, basis in enumerate(self.bases) if basis is not FIXED]))
+        bases = self.bases
+        changed: list[Plugin] = []
+        for number, basis_of, plugin in self._open:
+            basis = basis_of(template)
+            if basis != bases[number]:
+                if not changed:
+                    bases = bases.copy()
+                bases[number] = basis
+                changed.append(plugin)
+        if not changed:
             return
-        changed = [p for p, old, new in zip(self._open, self._open_bases, bases, strict=True) if old != new]
-        self._open_bases = bases
-        news = iter(bases)
-        self.bases = [basis if basis is FIXED else next(news) for basis in self.bases]
+        self.bases = bases
         if self._are_seen_otherwise(changed, template):
             self.kept = _nothing
             self._divide()
 
     def _are_seen_otherwise(self, plugins: list[Plugin], template: PodTemplate) -> bool:
         """Ask these plugins for their reaches and aspects again; whether any has changed."""
-        lineup, reaches, before = self._lineup, list(self.reaches), self._aspects.copy()
+        lineup, reaches, has_changed = self._lineup, self.reaches, False
         for plugin in plugins:
             number = lineup.number_of[plugin.name]
-            if (reaches_of := lineup.asked_for_reaches.get(number)) is not None:
-                reaches[number] = reaches_of(template)
-            self._aspects[number] = None if reaches[number] is IN_EVERY_CYCLE else plugin.aspect(template)
-        division, self._division = self._division, lineup.division(tuple(reaches))
-        return division is not self._division or self._aspects != before
+            reaches_of = lineup.asked_for_reaches.get(number)
+            its = reaches[number] if reaches_of is None else reaches_of(template)
+            aspect = None if its is IN_EVERY_CYCLE else plugin.aspect(template)
+            if its is not reaches[number] or aspect != self._aspects[number]:
+                has_changed = True
+                self._aspects[number] = aspect
+                reaches = (*reaches[:number], its, *reaches[number + 1 :])
+        if has_changed:
+            self._division = lineup.division(reaches)
+        return has_changed
 
     def _divide(self) -> None:
         """Into what a family has in common, and what it has not."""

@@ -151,7 +151,7 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
 
 @lru_cache
 def _reasons(resources: tuple[str, ...]) -> tuple[Reason, ...]:
-    """Too many pods; and for each resource, of a node that lacks it now, and of one that is too small even when empty."""
+    """Too many pods; and by resource, of nodes that lack it now, and of those that are too small even when empty."""
     reasons = [TOO_MANY_PODS]
     for resource in resources:
         message = f"Insufficient {resource}"
