@@ -86,7 +86,7 @@ class PodCount:
         self.total += weight
         self.version = next(self._versions)
         for column, (version, sums) in self._domains.items():
-            if column.version == version and (domain := column.ids[row]) != ABSENT:
+            if column.version == version and (domain := column.ids.item(row)) != ABSENT:
                 sums[domain] += weight
 
 

@@ -118,8 +118,10 @@ class Totals:
         """The totals of some feasible rows; of all rows, if `rows` are all the feasible ones and it can be."""
         nodes = self._view(rows)
         self._complete(state, lasting, pod, nodes)
-        rest = self._family.points(state, pod, self._pods_family.fits)
         self.follow_family()
+        if is_whole and (totals := self.kept(state, pod)) is not None:
+            return totals
+        rest = self._family.points(state, pod, self._pods_family.fits)
         others = self._family.not_local(state)
         facets = _facets(others, state, pod) if is_whole else None
         if facets is not None and self._has_totals_by(facets, state, pod, fits, rest):

@@ -31,7 +31,7 @@ class KeptColumn:
         self._node_changes = JournalReader(table.node_changes)
         self._pod_changes = JournalReader(table.pod_changes)
 
-    def of(self, nodes: NodeView, taken: Sequence[Amount], wholes: Sequence[Share]) -> Amount:
+    def of(self, nodes: NodeView, taken: Sequence[Amount], wholes: Sequence[Share]) -> Integers:
         """For a view of all nodes as they are, with what is taken of the resources and how much there is.
 
         Don't write to it.

@@ -24,6 +24,7 @@ from kubesched.framework import (
 from kubesched.objects.pod_resources import balance_score_requests
 from kubesched.plugins.amounts import Amount, amount, column
 from kubesched.plugins.capacities import Capacities, Capacity, Share
+from kubesched.plugins.exact_sums import ExactSums
 from kubesched.plugins.kept_column import KeptColumn
 from kubesched.plugins.per_template import PerRequests
 from kubesched.plugins.resource_scoring import ScoredDevices, ScoredResource, scored_resources
@@ -44,6 +45,7 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin):
         self._devices = ScoredDevices(args.resources, handle)
         self._table = handle.cluster.nodes
         self._capacities = Capacities()
+        self._sums = ExactSums.shared(handle)
         self._kept: dict[tuple[str, ...], KeptColumn] = {}  # by the names of resources
 
     def score_reach_of(self, pod: PodTemplate) -> Reach:
@@ -75,11 +77,11 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin):
             capacity = self._capacities.of(resource.name, nodes)
             capacities.append(capacity)
             wholes.append(capacity.whole)
-            taken.append(amount(nodes.requested(resource.name)))
+            taken.append(self._sums.requested(resource.name, resource.request, nodes, capacity))
             after.append(taken[-1] + resource.request)
             is_complete &= not capacity.is_lacking
         if nodes.what_if is None and isinstance(nodes.rows, slice):
-            before = self._evenness_before(resources).of(nodes, taken, wholes)
+            before: Integers | int = self._evenness_before(resources).of(nodes, taken, wholes)
         else:
             before = _evenness(taken, wholes)
         scores = column(_score(_evenness(after, wholes), before), nodes)
@@ -123,7 +125,7 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin):
         return scored_resources(self._specs, requests)
 
 
-def _score(after: Amount, before: Amount) -> Amount:
+def _score(after: Integers | int, before: Integers | int) -> Integers | int:
     """50 + (50 + change) // 2: the change lies between -50 and 50. In place, in what is `after`."""
     after -= before
     after += 3 * MAX_SCORE // 2
@@ -131,7 +133,7 @@ def _score(after: Amount, before: Amount) -> Amount:
     return after
 
 
-def _evenness(used: Sequence[Amount], wholes: Sequence[Share]) -> Amount:
+def _evenness(used: Sequence[Amount], wholes: Sequence[Share]) -> Integers | int:
     """100 if all resources are used to the same degree, down to 50 if half of them is full and half is empty."""
     shares: list[Share] = []
     for taken, whole in zip(used, wholes, strict=True):

@@ -30,6 +30,7 @@ from kubesched.objects.pod_resources import allocation_score_requests, incoming_
 from kubesched.objects.resource_names import is_extended_resource, is_scalar_resource
 from kubesched.plugins.amounts import Amount, Truth, amount, column, holds_somewhere
 from kubesched.plugins.devices.backing import BackingClasses
+from kubesched.plugins.exact_sums import ExactSums
 from kubesched.plugins.node_resources_fit_hints import ResourceHints
 from kubesched.plugins.per_template import PerRequests
 from kubesched.plugins.resource_scoring import ResourceScorer, ScoredDevices, ScoredResource, scored_resources
@@ -76,7 +77,7 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         self._demands = PerRequests(self._demands_of)
         self._specs = args.scoring_strategy.resources
         self._scored_devices = ScoredDevices(self._specs, handle)
-        self._scorer = ResourceScorer(args.scoring_strategy, self._scored_devices)
+        self._scorer = ResourceScorer(args.scoring_strategy, self._scored_devices, ExactSums.shared(handle))
         self._scored = PerRequests(self._scored_of)
 
     def aspect(self, pod: PodTemplate) -> Hashable:

@@ -17,10 +17,11 @@ from kubesched.config.plugin_args import (
 )
 from kubesched.errors import ConfigurationError
 from kubesched.framework import Handle
-from kubesched.objects.resource_names import CPU, MEMORY, is_dra_extended_resource, is_scalar_resource
-from kubesched.plugins.amounts import Amount, amount, at_least, at_most, column, quotient
+from kubesched.objects.resource_names import is_dra_extended_resource, is_scalar_resource
+from kubesched.plugins.amounts import Amount, at_least, at_most, column, quotient
 from kubesched.plugins.capacities import Capacities, Capacity
 from kubesched.plugins.devices.totals import DeviceTotals
+from kubesched.plugins.exact_sums import ExactSums
 from kubesched.plugins.resource_shape import curve
 
 Rate: TypeAlias = Callable[[Amount, int, Capacity], Amount]
@@ -75,9 +76,10 @@ class ScoredDevices:
 class ResourceScorer:
     """A strategy over arrays: the weighted mean of the resources' scores, of those that the node has at all."""
 
-    def __init__(self, strategy: ScoringStrategy, devices: ScoredDevices) -> None:
+    def __init__(self, strategy: ScoringStrategy, devices: ScoredDevices, sums: ExactSums) -> None:
         """ConfigurationError for a strategy that does not exist."""
         self._devices = devices
+        self._sums = sums
         self._capacities = Capacities()
         self._counts_only_positive = strategy.type == REQUESTED_TO_CAPACITY_RATIO
         if strategy.type == REQUESTED_TO_CAPACITY_RATIO:
@@ -93,7 +95,7 @@ class ResourceScorer:
         total_weight: Amount = 0
         for resource in resources:
             capacity = self._capacities.of(resource.name, nodes)
-            used = _used(nodes, resource.name)
+            used = self._sums.used(resource.name, resource.request, nodes, capacity)
             weight: Amount = resource.weight
             if capacity.is_lacking:
                 capacity, used = self._devices.fill_in(resource.name, nodes, capacity, used)
@@ -114,28 +116,20 @@ class ResourceScorer:
         return (2 * total + weight) // (2 * weight)
 
 
-def _used(nodes: NodeView, resource: str) -> Amount:
-    """What is taken of a resource, where a container without a request for cpu or memory counts for a little."""
-    if resource == CPU:
-        return amount(nodes.nonzero_cpu)
-    if resource == MEMORY:
-        return amount(nodes.nonzero_memory)
-    return amount(nodes.requested(resource))
-
-
 def _least_allocated(used: Amount, request: int, capacity: Capacity) -> Amount:
-    free = capacity.amount - used
+    free = capacity.like(used) - used
     free -= request
     return capacity.percentage(at_least(free, 0))
 
 
 def _most_allocated(used: Amount, request: int, capacity: Capacity) -> Amount:
-    return capacity.percentage(at_most(used + request, capacity.amount))
+    return capacity.percentage(at_most(used + request, capacity.like(used)))
 
 
 def _along(scores: Integers) -> Rate:
     def rate(used: Amount, request: int, capacity: Capacity) -> Amount:
-        score: Amount = scores[at_least(_most_allocated(used, request, capacity), 0)]
+        percentage = at_least(_most_allocated(used, request, capacity), 0)
+        score: Amount = scores[percentage.astype(np.int64) if isinstance(percentage, np.ndarray) else percentage]
         return score
 
     return rate

@@ -31,9 +31,9 @@ def normalized(scores: Integers) -> Integers:
     """From the least (0) to the largest (100); all 0 if there is no difference. In floats, cut off as in Go."""
     if not len(scores):
         return scores
-    least, largest = scores.min(), scores.max()
+    least, largest = int(np.minimum.reduce(scores)), int(np.maximum.reduce(scores))
     if least == largest:
         return np.zeros(len(scores), dtype=np.int64)
-    share: Floats = (scores - least) / np.float64(largest - least)
+    share: Floats = (scores - least) / float(largest - least)
     share *= MAX_SCORE
     return share.astype(np.int64)
