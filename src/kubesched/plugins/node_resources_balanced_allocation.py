@@ -81,10 +81,10 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin):
             after.append(taken[-1] + resource.request)
             is_complete &= not capacity.is_lacking
         if nodes.what_if is None and isinstance(nodes.rows, slice):
-            before: Integers | int = self._evenness_before(resources).of(nodes, taken, wholes)
+            unevenness: Integers | int = self._kept_unevenness(resources).of(nodes, taken, wholes)
         else:
-            before = _evenness(taken, wholes)
-        scores = column(_score(_evenness(after, wholes), before), nodes)
+            unevenness = _unevenness(taken, wholes)
+        scores = column(_score(_evenness(after, wholes), unevenness), nodes)
         if not is_complete:
             self._score_by_what_nodes_have(resources, capacities, nodes, scores)
         return scores
@@ -92,12 +92,12 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin):
     def _asks_for_something(self, pod: PodTemplate) -> bool:
         return any(resource.request for resource in self._resources.of(pod))
 
-    def _evenness_before(self, resources: Sequence[ScoredResource]) -> KeptColumn:
-        """How evenly these resources are used without the pod, on nodes that have all of them."""
+    def _kept_unevenness(self, resources: Sequence[ScoredResource]) -> KeptColumn:
+        """How unevenly these resources are used without the pod, on nodes that have all of them."""
         names = tuple([resource.name for resource in resources])
         kept = self._kept.get(names)
         if kept is None:
-            kept = self._kept[names] = KeptColumn(names, _evenness, self._table)
+            kept = self._kept[names] = KeptColumn(names, _unevenness, self._table)
         return kept
 
     def _score_by_what_nodes_have(
@@ -118,7 +118,7 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin):
             rows = np.flatnonzero(patterns == pattern)
             here = np.ix_(has[:, rows[0]], rows)
             owned = wholes[here].astype(np.float64)
-            scores[lacking[rows]] = _score(_evenness(after[here], owned), _evenness(before[here], owned))
+            scores[lacking[rows]] = _score(_evenness(after[here], owned), _unevenness(before[here], owned))
 
     def _scored(self, pod: PodTemplate) -> tuple[ScoredResource, ...]:
         requests = pod.requests if pod.has_plain_requests else balance_score_requests(pod.exemplar, self._features)
@@ -126,11 +126,18 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin):
 
 
 def _score(after: Integers | int, before: Integers | int) -> Integers | int:
-    """50 + (50 + change) // 2: the change lies between -50 and 50. In place, in what is `after`."""
-    after -= before
-    after += 3 * MAX_SCORE // 2
+    """50 + (50 + change) // 2, of the evenness after and the unevenness before. In place, in what is `after`.
+
+    The change lies between -50 and 50.
+    """
+    after += before
     after >>= 1
     return after
+
+
+def _unevenness(used: Sequence[Amount], wholes: Sequence[Share]) -> Integers | int:
+    """50 if all resources are used to the same degree, up to 100: what `_evenness` lacks of 150."""
+    return 3 * MAX_SCORE // 2 - _evenness(used, wholes)
 
 
 def _evenness(used: Sequence[Amount], wholes: Sequence[Share]) -> Integers | int:
