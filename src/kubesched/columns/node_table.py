@@ -38,6 +38,7 @@ class NodeTable:
 
     def __init__(self, resources: Interner[str]) -> None:
         self.resources = resources
+        self._with_column: dict[str, int] = {}  # the ids of resources that have one
         self.capacity = _FIRST_CAPACITY
         self.row_of: dict[str, int] = {}
         self.names: list[str] = []
@@ -76,7 +77,10 @@ class NodeTable:
 
     def resource_id(self, name: str) -> int:
         """The id of a resource, with a column of its own from now on."""
-        known = self.resources.id_of(name)
+        known = self._with_column.get(name)
+        if known is not None:
+            return known
+        known = self._with_column[name] = self.resources.id_of(name)
         while len(self.allocatable) <= known:
             is_standard = len(self.allocatable) < len(STANDARD)
             for columns in (self.allocatable, self.requested):

@@ -80,6 +80,8 @@ class PodTemplate:
         """What others have worked out about it, by who they are: forgotten with the template."""
         self.size_memo = self._size.memo
         """The same, for what follows from its size alone: forgotten with the last template of that size."""
+        self.requests_memo = self.size_memo if self.has_plain_requests else self.memo
+        """The same, for what follows from what it requests, by whatever rule."""
         self._terms: dict[TermKind, tuple[AffinityTerm, ...]] = {}
 
     def __repr__(self) -> str:

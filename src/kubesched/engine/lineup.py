@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from operator import itemgetter
 from typing import Final, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
@@ -124,23 +125,24 @@ class Lineup:
 class Division:
     """What plugins with these reaches look at of a template, divided: what a family has in common, and what not."""
 
-    __slots__ = ("_common", "_sums", "is_cyclic", "reaches")
+    __slots__ = ("common", "is_cyclic", "reaches", "sums")
 
     def __init__(self, reaches: tuple[Reaches, ...]) -> None:
         self.reaches = reaches
         """In the order of the lineup's `plugins`."""
-        self._sums = [number for number, its in enumerate(reaches) if its is BY_SUMS]
-        self._common = [
-            number for number, its in enumerate(reaches) if its is not BY_SUMS and its is not IN_EVERY_CYCLE
-        ]
+        self.sums = _picked([number for number, its in enumerate(reaches) if its is BY_SUMS])
+        """Of all aspects, those that a family has not in common."""
+        self.common = _picked(
+            [number for number, its in enumerate(reaches) if its is not BY_SUMS and its is not IN_EVERY_CYCLE]
+        )
+        """Those that it has."""
         self.is_cyclic = IN_EVERY_CYCLE in reaches
         """Some plugin is asked in every cycle: its aspect does not matter."""
 
-    def common(self, aspects: Sequence[Hashable]) -> Hashable:
-        return tuple([aspects[number] for number in self._common])
 
-    def sums(self, aspects: Sequence[Hashable]) -> Hashable:
-        return tuple([aspects[number] for number in self._sums])
+def _picked(numbers: Sequence[int]) -> Callable[[Sequence[Hashable]], Hashable]:
+    """Picks the entries at these places."""
+    return itemgetter(*numbers) if numbers else lambda entries: ()
 
 
 def _looks_at_template(plugin: Plugin) -> bool:

@@ -28,7 +28,7 @@ class PerTemplate(Generic[T]):
 
 
 class PerRequests(Generic[T]):
-    """A fact that depends only on what a template requests: worked out once for all that request the same.
+    """A fact (not None) that depends only on what a template requests: worked out once for all that request the same.
 
     Where rules differ in what that is (`PodTemplate.has_plain_requests`), it is the template's own.
     """
@@ -39,10 +39,9 @@ class PerRequests(Generic[T]):
         self._compute = compute
 
     def of(self, pod: PodTemplate) -> T:
-        memo = pod.size_memo if pod.has_plain_requests else pod.memo
-        known: T = memo.get(self, _UNKNOWN)
-        if known is _UNKNOWN:
-            known = memo[self] = self._compute(pod)
+        known: T | None = pod.requests_memo.get(self)
+        if known is None:
+            known = pod.requests_memo[self] = self._compute(pod)
         return known
 
 
