@@ -14,6 +14,7 @@ from kubesched.engine.selection import INFEASIBLE, RowTotals
 from kubesched.framework import CycleState, ScorePlugin
 
 _MOST_KINDS: Final = 1 << 10
+_MOST_REMEMBERED: Final = 1 << 6
 _MOST_LEVELS: Final = 1 << 9
 """Beyond this, it is faster to add up the totals of all rows."""
 
@@ -81,7 +82,7 @@ class GradedTotals:
         filed[rows] = local[rows] * _MOST_KINDS + numbers
         self._filed = RowTotals(filed)
         self._points: list[int] = []  # by kind, as far as there are feasible rows of it
-        self._graded: set[int] = set()  # the kinds that the points were made for
+        self._graded: dict[frozenset[int], list[int]] = {}  # earlier points, by the kinds that they were made for
 
     def serves(self, facets: Sequence[Facet]) -> bool:
         """Whether rows are told apart by the same; then these are the facets from now on."""
@@ -106,18 +107,26 @@ class GradedTotals:
         levels = self._filed.levels
         if len(self._kinds) > _MOST_KINDS or len(levels) > _MOST_LEVELS:
             return False
-        present = {level % _MOST_KINDS for level in levels if level != INFEASIBLE}
-        if present == self._graded and not self._has_domains:
-            return True
+        present = frozenset([level % _MOST_KINDS for level in levels if level != INFEASIBLE])
+        points = None if self._has_domains else self._graded.get(present)
+        self._points = self._normalized(present, state, pod) if points is None else points
+        return True
+
+    def _normalized(self, present: frozenset[int], state: CycleState, pod: PodInfo) -> list[int]:
+        """The points of the kinds that there are, by the number of the kind."""
         kinds = [self._kinds[number] for number in present]
         points = np.zeros(len(kinds), dtype=np.int64)
         for facet, values in zip(self._facets, zip(*kinds, strict=True), strict=True):
             raw = facet.raw(np.array(values, dtype=np.int64))
             points += facet.weight * normalized(facet.plugin, state, pod, raw)
-        self._graded, self._points = present, [0] * len(self._kinds)
+        graded = [0] * len(self._kinds)
         for number, gained in zip(present, points.tolist(), strict=True):
-            self._points[number] = gained
-        return True
+            graded[number] = gained
+        if not self._has_domains:
+            if len(self._graded) >= _MOST_REMEMBERED:
+                self._graded.clear()
+            self._graded[present] = graded
+        return graded
 
     def best(self, random: Random) -> int:
         """A row with the highest total, each with the same probability; only after `grade`."""
