@@ -12,7 +12,7 @@ from kubesched.columns.node_table import NodeTable
 from kubesched.columns.node_view import NodeView
 from kubesched.columns.pod_counts import PodCounts
 from kubesched.columns.pod_table import PodTable
-from kubesched.columns.pod_template import PodInfo, PodTemplates
+from kubesched.columns.pod_template import PodInfo, PodTemplate, PodTemplates
 from kubesched.columns.terms_in_use import TermsInUse
 from kubesched.objects import Namespace, Node
 from kubesched.objects.pod_resources import DEFAULT_FEATURES, ResourceFeatures
@@ -54,11 +54,10 @@ class Cluster:
         row = nodes.row_for(node_name)
         if nodes.capacity != self._counted_capacity:
             self._grow_counts()
-        is_new_template = template not in self.pods.slot_of
-        slot = self.pods.add(info, row)
-        if is_new_template:
-            self.counts.slot_taken(slot, template)
-            self.terms.template_taken(template)
+        slot = self.pods.slot_of.get(template)
+        if slot is None:
+            slot = self._take_slot(template)
+        self.pods.add(info, row, slot)
         nodes.account(row, template, +1)
         self.counts.change(slot, row, +1, terminating=info.pod.metadata.deletion_timestamp is not None)
 
@@ -95,6 +94,12 @@ class Cluster:
     def remove_namespace(self, name: str) -> None:
         if self.namespace_labels.pop(name, None) is not None:
             self.namespaces_version += 1
+
+    def _take_slot(self, template: PodTemplate) -> int:
+        slot = self.pods.take_slot(template)
+        self.counts.slot_taken(slot, template)
+        self.terms.template_taken(template)
+        return slot
 
     def _grow_counts(self) -> None:
         self._counted_capacity = self.nodes.capacity

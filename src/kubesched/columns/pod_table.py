@@ -67,13 +67,10 @@ class PodTable:
 
     # ---- written by Cluster ----------------------------------------------------------------------------------
 
-    def add(self, info: PodInfo, node_row: int) -> int:
-        """Returns the slot of the pod's template."""
+    def add(self, info: PodInfo, node_row: int, slot: int) -> None:
+        """`slot` is that of the pod's template."""
         row = self._take_row()
         pod = info.pod
-        slot = self.slot_of.get(info.template)
-        if slot is None:
-            slot = self._take_slot(info.template)
         self._rows_in_slot[slot].add(row)
         self.infos[row] = info
         node_rows, slots, priorities = self._cells
@@ -88,7 +85,6 @@ class PodTable:
             self._on_node[node_row] = {row: None}
         else:
             on_node[row] = None
-        return slot
 
     def swap(self, row: int, info: PodInfo) -> None:
         """Replace a pod by a newer version with the same template."""
@@ -126,7 +122,8 @@ class PodTable:
         self.infos.append(None)
         return row
 
-    def _take_slot(self, template: PodTemplate) -> int:
+    def take_slot(self, template: PodTemplate) -> int:
+        """For a template that has no pods here yet."""
         if self._free_slots:
             slot = self._free_slots.pop()
             self.templates[slot] = template

@@ -55,6 +55,27 @@ class _Size:
 class PodTemplate:
     """One distinct scheduling-relevant spec. Compare and hash by identity: `PodTemplates` interns them."""
 
+    __slots__ = (
+        "__dict__",  # for what is worked out `once`
+        "__weakref__",
+        "_size",
+        "_terms",
+        "exemplar",
+        "has_plain_requests",
+        "labels",
+        "memo",
+        "namespace",
+        "nonzero_cpu",
+        "nonzero_memory",
+        "priority",
+        "request_vector",
+        "requests",
+        "size",
+        "size_memo",
+        "spec",
+        "wanted_node",
+    )
+
     def __init__(self, exemplar: Pod, known: PodTemplates, wanted_node: str = "") -> None:
         self.exemplar = exemplar
         """A pod with this template. Only what the template's key covers may be read from it."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from itertools import chain
+from types import MappingProxyType
+from typing import Final
 
 import msgspec
 import numpy as np
@@ -17,7 +19,10 @@ from kubesched.engine.row_statuses import PluginVerdict, RowStatuses
 from kubesched.engine.tracker import RowArray, as_rows
 from kubesched.errors import PluginError
 from kubesched.framework import CycleState, Diagnosis, FilterPlugin, Status, Verdict
+from kubesched.framework.cycle_state import NOBODY
 from kubesched.objects import Node
+
+NOTHING: Final[Mapping[int, Status]] = MappingProxyType({})
 
 
 class Fit(msgspec.Struct, eq=False):
@@ -34,10 +39,10 @@ class Fit(msgspec.Struct, eq=False):
     narrowed_to: RowArray | None = None
     """The feasible rows, in ascending order. None: just those of `kept.fits`, nothing but kept filters had a say."""
     _considered: RowArray | None = None  # None: every node
-    _overrides: dict[int, Status] = {}
-    _foremost: list[PluginVerdict] = []  # their reasons go before those of the filters
-    _verdicts: list[PluginVerdict] = []
-    _rejectors: set[str] = set()
+    _overrides: Mapping[int, Status] = NOTHING
+    _foremost: tuple[PluginVerdict, ...] = ()  # their reasons go before those of the filters
+    _verdicts: tuple[PluginVerdict, ...] = ()
+    _rejectors: Set[str] = NOBODY
 
     @property
     def count(self) -> int:
@@ -119,12 +124,12 @@ class Fit(msgspec.Struct, eq=False):
 
     def apply(self, said: PluginVerdict) -> None:
         """A plugin's rejections among rows that were feasible until now."""
-        self._verdicts.append(said)
+        self._verdicts += (said,)
         self._exclude(said.rows[~said.verdict.fitting])
 
     def apply_foremost(self, said: PluginVerdict) -> None:
         """Rejections that are the answer for their rows, whatever else the filters say (nominated pods)."""
-        self._foremost.append(said)
+        self._foremost += (said,)
         self._exclude(said.rows)
 
     def keep_only_node(self, name: str) -> None:
@@ -134,13 +139,12 @@ class Fit(msgspec.Struct, eq=False):
     def keep_only_named(self, names: Iterable[str], rejected: Mapping[str, Status], *, by: str) -> None:
         """Go on with those of these nodes that take the pod; others have the statuses given here (extenders)."""
         row_of = self._cluster.nodes.row_of
-        for name, status in rejected.items():
-            if (row := row_of.get(name)) is not None:
-                self._overrides[row] = status
+        known = {row: status for name, status in rejected.items() if (row := row_of.get(name)) is not None}
+        self._overrides = {**self._overrides, **known}
         named = as_rows(self._existing(names))
         if np.count_nonzero(self.takes(named)) < self.count:
             self.keep_only(named)
-            self._rejectors.add(by)
+            self._rejectors |= {by}
 
     def _exclude(self, rows: RowArray) -> None:
         if len(rows):
@@ -168,7 +172,7 @@ class Fit(msgspec.Struct, eq=False):
             diagnosis.add(pre_filtered.status)
             return diagnosis
         is_everywhere = self._considered is None
-        statuses = RowStatuses(self._cluster, self._rejections(), self._overrides, is_everywhere)
+        statuses = RowStatuses(self._cluster, self._rejections(), dict(self._overrides), is_everywhere)
         if pre_filtered.node_names is not None:
             named = sorted({*pre_filtered.limiting, *self._ask_nominated(statuses)})
             statuses.absent = Status.unresolvable(f"node(s) didn't satisfy plugin(s) [{' '.join(named)}]")
@@ -194,7 +198,7 @@ class Fit(msgspec.Struct, eq=False):
                 except PluginError:
                     return []
                 if not verdict.fitting[0]:
-                    self._overrides[rows[0]] = verdict.status(0, plugin.name)
+                    statuses.override(rows[0], verdict.status(0, plugin.name))
                     break
         return [statuses[name].plugin] if name in statuses else []
 
@@ -232,5 +236,5 @@ class Fit(msgspec.Struct, eq=False):
             rows = np.flatnonzero(unasked)
             answer = ask_filter(plugin, self.state, self.pod, self._cluster.view(rows))
             said.append(PluginVerdict(plugin.name, rows, answer))
-            self._verdicts.append(said[-1])
+            self._verdicts += (said[-1],)
         return said

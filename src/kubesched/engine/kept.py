@@ -74,9 +74,8 @@ class Kept:
             if stale:
                 self._pre_filters.doubt(stale)
                 self._drop_sums()
-        state = CycleState(pod, self._lasting)
-        state.stopwatch = self._lasting.stopwatch = self.family.lasting.stopwatch = stopwatch
-        return state
+        self._lasting.stopwatch = self.family.lasting.stopwatch = stopwatch
+        return CycleState(pod, self._lasting, stopwatch=stopwatch)
 
     def drop(self) -> None:
         """Forget every answer, the family's included."""

@@ -29,7 +29,7 @@ class PreScoreAnswers:
                 skips = ask_pre_score(plugin, lasting if lasts else state, pod, nodes).is_skip
                 if not lasts:
                     if skips:
-                        state.skipped_scores.add(plugin.name)
+                        state.skipped_scores |= {plugin.name}
                 elif skips:
                     skipping.add(plugin.name)
                 else:

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from operator import mul
-from typing import Final, NamedTuple
+from typing import Final
+
+import msgspec
 
 from kubesched.columns import NodeTable
 from kubesched.columns.types import cells
@@ -19,7 +21,7 @@ from kubesched.engine.score_column import ScoreColumn
 _MOST_REMEMBERED: Final = 1 << 15
 
 
-class Answer(NamedTuple):
+class Answer(msgspec.Struct, frozen=True, eq=False):
     """What the plugins said together: whether the row fits, its weighted points, and what stands in the columns."""
 
     fits: bool

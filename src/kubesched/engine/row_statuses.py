@@ -40,6 +40,9 @@ class RowStatuses(NodeStatuses):
         self._overrides = overrides
         self._is_everywhere = is_everywhere
 
+    def override(self, row: int, status: Status) -> None:
+        self._overrides[row] = status
+
     def plugins(self) -> set[str]:
         return {said.plugin for said in self._rejections} | {s.plugin for s in self._overrides.values() if s.plugin}
 

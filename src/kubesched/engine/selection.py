@@ -5,8 +5,9 @@ from __future__ import annotations
 from array import array
 from collections.abc import Mapping
 from random import Random
-from typing import Final, NamedTuple
+from typing import Final
 
+import msgspec
 import numpy as np
 
 from kubesched.columns import Integers
@@ -15,7 +16,7 @@ INFEASIBLE: Final = -1
 """The total of a row that does not take the pod: below every real total."""
 
 
-class _Level(NamedTuple):
+class _Level(msgspec.Struct, frozen=True, eq=False):
     """The rows that have one and the same total."""
 
     rows: array[int]
@@ -62,7 +63,8 @@ class RowTotals:
 
     def draw(self, total: int, random: Random) -> int:
         """A row with this total, each with the same probability."""
-        rows, fallen = self._listed.get(total) or self._list(total)
+        level = self._listed.get(total) or self._list(total)
+        rows, fallen = level.rows, level.fallen
         while True:
             position = int(random.random() * len(rows))
             row = rows[position]

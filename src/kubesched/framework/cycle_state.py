@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Set
+from collections.abc import Hashable, Mapping, Set
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import msgspec
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 NOBODY: Final[frozenset[str]] = frozenset()
+NOTHING: Final[Mapping[Hashable, Any]] = MappingProxyType({})
 
 
 class CycleState(msgspec.Struct, eq=False):
@@ -28,12 +30,12 @@ class CycleState(msgspec.Struct, eq=False):
     _parent: CycleState | None = None
     skipped_filters: Set[str] = NOBODY
     """Plugins whose PreFilter said Skip: their Filter is not called."""
-    skipped_scores: set[str] = set()
+    skipped_scores: Set[str] = NOBODY
     pods_to_activate: dict[str, PodInfo] = {}
     """Pods, by uid, that a plugin wants tried at once when this attempt ends well."""
     stopwatch: Stopwatch | None = None
     """Times the calls of this attempt, if it is one of those that are looked at."""
-    _values: dict[Hashable, Any] = {}
+    _values: Mapping[Hashable, Any] = NOTHING
 
     @property
     def lasting(self) -> CycleState:
@@ -41,7 +43,7 @@ class CycleState(msgspec.Struct, eq=False):
         return self._parent or self
 
     def write(self, key: Hashable, value: object) -> None:
-        self._values[key] = value
+        self._values = {**self._values, key: value}
 
     def read(self, key: Hashable, kind: type[T]) -> T:
         """The value under a key. KeyError if nobody wrote it, TypeError if it is something else."""
@@ -61,8 +63,8 @@ class CycleState(msgspec.Struct, eq=False):
     def clone(self) -> CycleState:
         """An independent copy: what is written to it later stays there."""
         copy = CycleState(self.pod, self._parent)
-        copy._values = dict(self._values)
+        copy._values = self._values
         copy.skipped_filters = frozenset(self.skipped_filters)
-        copy.skipped_scores = set(self.skipped_scores)
+        copy.skipped_scores = frozenset(self.skipped_scores)
         copy.pods_to_activate = self.pods_to_activate
         return copy

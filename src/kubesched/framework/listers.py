@@ -25,8 +25,8 @@ class ObjectStore(Generic[T]):
     def __init__(self) -> None:
         self._objects: dict[str, T] = {}
         self._by_namespace: dict[str, dict[str, T]] | None = None  # made when somebody asks for it
-        self._listeners: list[Listener[T]] = []
         self._changes: Journal[str] | None = None  # likewise
+        self._followers: list[Callable[[str, T | None, T | None], None]] = []  # told the key, the old and the new
         self.version = 0
 
     def __len__(self) -> int:
@@ -40,6 +40,7 @@ class ObjectStore(Generic[T]):
         """Written from the first time that somebody asks for it."""
         if self._changes is None:
             self._changes = Journal()
+            self._followers.insert(0, self._note)  # before the listeners: one of them may read it
         return self._changes
 
     def get(self, name: str, namespace: str = "") -> T | None:
@@ -49,24 +50,26 @@ class ObjectStore(Generic[T]):
         if self._by_namespace is None:
             self._by_namespace = {}
             for key, obj in self._objects.items():
-                self._by_namespace.setdefault(_namespace(obj), {})[key] = obj
+                self._index(key, None, obj)
+            self._followers.insert(0, self._index)  # likewise
         return iter(self._by_namespace.get(namespace, {}).values())
 
     def subscribe(self, listener: Listener[T]) -> None:
         """Tell `listener` of every change from now on; of what is there already, at once."""
         for obj in self:
             listener(None, obj)
-        self._listeners.append(listener)
+        self._followers.append(lambda key, old, new: listener(old, new))
 
     def set(self, obj: T) -> T | None:
         """Add or replace; returns what was there before."""
         metadata: ObjectMeta = obj.metadata  # type: ignore[attr-defined]  # every Kubernetes object has it
-        key = f"{metadata.namespace}/{metadata.name}" if metadata.namespace else metadata.name
+        namespace = metadata.namespace
+        key = f"{namespace}/{metadata.name}" if namespace else metadata.name
         old = self._objects.get(key)
         self._objects[key] = obj
-        if self._by_namespace is not None:
-            self._by_namespace.setdefault(_namespace(obj), {})[key] = obj
-        self._changed(key, old, obj)
+        self.version += 1
+        for follow in self._followers:
+            follow(key, old, obj)
         return old
 
     def remove(self, obj: T) -> T | None:
@@ -74,22 +77,21 @@ class ObjectStore(Generic[T]):
         key: str = obj.metadata.key  # type: ignore[attr-defined]  # every Kubernetes object has it
         old = self._objects.pop(key, None)
         if old is not None:
-            if self._by_namespace is not None:
-                del self._by_namespace[_namespace(old)][key]
-            self._changed(key, old, None)
+            self.version += 1
+            for follow in self._followers:
+                follow(key, old, None)
         return old
 
-    def _changed(self, key: str, old: T | None, new: T | None) -> None:
-        self.version += 1
-        if self._changes is not None:
-            self._changes.append(key)
-        for listener in self._listeners:
-            listener(old, new)
+    def _note(self, key: str, old: T | None, new: T | None) -> None:
+        self.changes.append(key)
 
-
-def _namespace(obj: object) -> str:
-    namespace: str = obj.metadata.namespace  # type: ignore[attr-defined]  # every Kubernetes object has it
-    return namespace
+    def _index(self, key: str, old: T | None, new: T | None) -> None:
+        assert self._by_namespace is not None
+        namespace = key.rpartition("/")[0]
+        if new is not None:
+            self._by_namespace.setdefault(namespace, {})[key] = new
+        else:
+            del self._by_namespace[namespace][key]
 
 
 class ObjectStores:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple, TypeVar, cast
+from typing import TypeVar, cast
+
+import msgspec
 
 from kubesched.columns import PodTemplate
 from kubesched.config.model import ExtensionPoint, KubeSchedulerProfile
@@ -59,7 +61,7 @@ def merged_registry(in_tree: Registry, out_of_tree: Registry) -> dict[str, Plugi
     return {**in_tree, **out_of_tree}
 
 
-class Concerned(NamedTuple):
+class Concerned(msgspec.Struct, frozen=True, eq=False):
     """The plugins that have something to do for pods of one template, in order."""
 
     reserves: tuple[ReservePlugin, ...]
@@ -168,7 +170,7 @@ class Profile:
 
     def permit(self, state: CycleState, pod: Pod, node_name: str) -> Status:
         """Success, a refusal, or WAIT: then the pod is among the waiting pods until it is decided."""
-        if not self._concerned(state).permits:
+        if not self._permits:
             return SUCCESS
         status, waits = self.ask_permit(state, pod, node_name)
         if waits:

@@ -90,7 +90,10 @@ class Scheduler:
         if log.loudest >= 3:
             log.info("Attempting to schedule pod", v=3, pod=queued.info.key)
         started = self._clock.monotonic()
-        outcome = await self._cycles[profile.name].run(queued)
+        cycle = self._cycles[profile.name]
+        outcome = await cycle.decide(queued)
+        if isinstance(outcome, Decision):
+            outcome = cycle.commit(queued, outcome)
         self._observer.algorithm_ran(self._clock.monotonic() - started)
         if isinstance(outcome, Decision):
             self.tasks.start(self._bindings[profile.name].run(queued, outcome, started))

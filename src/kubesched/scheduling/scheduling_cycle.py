@@ -68,17 +68,13 @@ class SchedulingCycle:
         self._extenders = extenders
         self._sampler = sampler
 
-    async def run(self, queued: QueuedPod) -> Decision | Rejected:
-        """Place a pod. Never raises because of a plugin, an extender or the pod: those are rejections."""
-        decision = await self.decide(queued)
-        return decision if isinstance(decision, Rejected) else self.commit(queued, decision)
-
     async def decide(
         self, queued: QueuedPod, within: Confines | None = None, *, preempts: bool = True
     ) -> Decision | Rejected:
         """Choose a node for a pod, among all or as if there were no others than those `within`.
 
-        If no node takes it, PostFilter is asked, unless `preempts` is False.
+        If no node takes it, PostFilter is asked, unless `preempts` is False. Never raises because of a plugin, an
+        extender or the pod: those are rejections.
         """
         pod = queued.info.pod
         trace = DecisionTrace(self._profile.handle.clock, pod) if log.loudest >= TRACED_FROM else None

@@ -284,7 +284,9 @@ def test_agrees_with_the_plain_rule(changes: list[tuple[Any, bool]], forgets: bo
     handle = FakeHandle().load(make_device_class("gpu", extended_resource=GPU))
     if forgets:
         Ledger.shared(handle.objects, counts_shares=True).touched = Journal(2)
-        handle.cluster.nodes.node_changes, handle.objects.of(ResourceSlice)._changes = Journal(2), Journal(2)
+        offered = handle.objects.of(ResourceSlice)
+        assert not offered.changes.position  # it is written from now on
+        handle.cluster.nodes.node_changes, offered._changes = Journal(2), Journal(2)
     totals = DeviceTotals(handle)
     for changed, comes in changes:
         if comes or isinstance(changed, DeviceClass):

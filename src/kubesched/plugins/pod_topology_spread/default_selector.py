@@ -21,6 +21,9 @@ class DefaultSelectors:
         self._selectors = PerSituation(self._look)
         self._merged = PerSituation(self._merge)
         self._service_labels = PerSituation(self._labels_of_services)
+        self._changes = 0
+        for store in (self._services, self._replication_controllers, self._replica_sets, self._stateful_sets):
+            store.subscribe(self._changed)
 
     def of(self, pod: PodTemplate) -> Selector | None:
         """None if neither a service nor a controller selects the pod, or if what they say selects every pod.
@@ -29,13 +32,10 @@ class DefaultSelectors:
         """
         if not pod.exemplar.metadata.owner_references and not len(self._services):
             return None
-        versions = (
-            self._services.version,
-            self._replication_controllers.version,
-            self._replica_sets.version,
-            self._stateful_sets.version,
-        )
-        return self._selectors.of(pod, versions)
+        return self._selectors.of(pod, self._changes)
+
+    def _changed(self, old: object, new: object) -> None:
+        self._changes += 1
 
     def _look(self, pod: PodTemplate) -> Selector | None:
         """Merging compiles, so it is done only if something has changed that concerns this pod."""
