@@ -59,13 +59,13 @@ class Cluster:
             slot = self._take_slot(template)
         self.pods.add(info, row, slot)
         nodes.account(row, template, +1)
-        self.counts.change(slot, row, +1, terminating=info.pod.metadata.deletion_timestamp is not None)
+        self.counts.change(slot, row, info, +1)
 
     def displace(self, uid: str) -> PodInfo:
         """Take a placed pod off its node."""
         info, row, slot = self.pods.remove(uid)
         self.nodes.account(row, info.template, -1)
-        self.counts.change(slot, row, -1, terminating=info.pod.metadata.deletion_timestamp is not None)
+        self.counts.change(slot, row, info, -1)
         if info.template not in self.pods.slot_of:
             self.counts.slot_released(slot, info.template)
             self.terms.template_released(info.template)
@@ -74,15 +74,16 @@ class Cluster:
 
     def replace(self, info: PodInfo) -> None:
         """A newer version of a placed pod, on the same node."""
-        row = self.pods.row_of(info.uid)
+        pods = self.pods
+        row = pods.row_of(info.uid)
         assert row is not None, f"pod {info.key} is not placed"
-        old = self.pods.infos[row]
+        old = pods.infos[row]
         assert old is not None
         ends, ended = info.pod.metadata.deletion_timestamp, old.pod.metadata.deletion_timestamp
         if old.template is info.template and (ends is None) is (ended is None):
-            self.pods.swap(row, info)
+            pods.swap(row, info)
         else:
-            node_name = self.nodes.names[int(self.pods.node_row[row])]
+            node_name = self.nodes.names[int(pods.node_row[row])]
             self.displace(info.uid)
             self.place(info, node_name)
 

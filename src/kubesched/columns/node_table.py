@@ -172,9 +172,10 @@ class NodeTable:
 
     def account(self, row: int, template: PodTemplate, sign: int) -> None:
         """A pod comes to a row (+1), or leaves it (-1)."""
+        standard = self._requested_cells
         for resource, amount in template.request_vector:
-            if resource < len(STANDARD):
-                self._requested_cells[resource][row] += sign * amount
+            if resource in standard:
+                standard[resource][row] += sign * amount
             else:
                 self.resource_id(self.resources.values[resource])
                 self._extras.setdefault(row, set()).add(resource)
@@ -252,7 +253,9 @@ class NodeTable:
 
     def _open_cells(self) -> None:
         standard = self.requested[: len(STANDARD)]
-        self._requested_cells = [cells(column) for column in standard if not isinstance(column, SparseColumn)]
+        self._requested_cells = {
+            resource: cells(column) for resource, column in enumerate(standard) if not isinstance(column, SparseColumn)
+        }
         self._nonzero_and_count_cells = tuple(map(cells, (self.nonzero_cpu, self.nonzero_memory, self.pod_count)))
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from kubesched.columns.label_column import LabelColumn
 from kubesched.columns.pod_table import PodTable
-from kubesched.columns.pod_template import PodTemplate
+from kubesched.columns.pod_template import PodInfo, PodTemplate
 from kubesched.columns.types import ABSENT, Booleans, Counts, grown
 
 Weigh = Callable[[PodTemplate], int]
@@ -179,10 +179,11 @@ class PodCounts:
             if not slots:
                 del self._slots_with[tag]
 
-    def change(self, slot: int, row: int, sign: int, *, terminating: bool) -> None:
+    def change(self, slot: int, row: int, info: PodInfo, sign: int) -> None:
+        """A pod comes to a row (+1), or leaves it (-1)."""
         for entry, weight in self._in_slot[slot].items():
             count = entry()
-            if count is not None and (count.counts_terminating or not terminating):
+            if count is not None and (count.counts_terminating or not info.pod.is_terminating):
                 count.change(row, sign * weight)
 
     def grow(self, capacity: int) -> None:

@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from kubesched.objects import Pod, PodStatus, Volume
+from kubesched.objects import Pod, PodSpec, PodStatus, Volume
 
 
 def identity(pod: Pod, wanted_node: str) -> bytes:
@@ -16,11 +16,9 @@ def identity(pod: Pod, wanted_node: str) -> bytes:
     metadata, spec, status = pod.metadata, pod.spec, pod.status
     volumes = [volume for volume in spec.volumes if volume != Volume(name=volume.name)] if spec.volumes else ()
     owner = metadata.controller_of if metadata.owner_references else None
-    # A claim that is made for one pod is named after it and owned by it: such pods share nothing.
-    is_unique = spec.resource_claims or (volumes and any(volume.ephemeral for volume in volumes))
     parts = (
         _common(pod),
-        (metadata.name, metadata.uid, status.resource_claim_statuses) if is_unique else None,
+        (metadata.name, metadata.uid, status.resource_claim_statuses) if _is_unique(spec) else None,
         (owner.api_version, owner.kind, owner.name) if owner else None,
         wanted_node,
         volumes,
@@ -30,7 +28,7 @@ def identity(pod: Pod, wanted_node: str) -> bytes:
 
 
 def same_identity(one: Pod, other: Pod) -> bool:
-    """Whether two versions of a pod surely have the same identity: much cheaper than making it.
+    """Whether two pods, or two versions of one, surely have the same identity: much cheaper than making it.
 
     False does not say that they differ: a field of the spec that the identity leaves out may be another one.
     """
@@ -38,12 +36,18 @@ def same_identity(one: Pod, other: Pod) -> bool:
     if spec.node_name != other.spec.node_name:
         spec = replace(spec, node_name=other.spec.node_name)
     return (
-        metadata.uid == other_metadata.uid
+        metadata.namespace == other_metadata.namespace
         and metadata.labels == other_metadata.labels
         and metadata.owner_references == other_metadata.owner_references
         and spec == other.spec
-        and (one.status is other.status or _status_parts(one.status) == _status_parts(other.status))
+        and (one.status == other.status or _status_parts(one.status) == _status_parts(other.status))
+        and (metadata.uid == other_metadata.uid or not _is_unique(spec))
     )
+
+
+def _is_unique(spec: PodSpec) -> bool:
+    """A claim that is made for one pod is named after it and owned by it: such pods share nothing."""
+    return bool(spec.resource_claims or (spec.volumes and any(volume.ephemeral for volume in spec.volumes)))
 
 
 def _common(pod: Pod) -> tuple[object, ...]:

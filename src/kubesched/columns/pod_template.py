@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import weakref
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from itertools import count
 from typing import Any, Final, NamedTuple
 
@@ -200,6 +200,10 @@ class PodInfo(msgspec.Struct, eq=False):
         return f"PodInfo({self.key})"
 
 
+def _nothing() -> None:
+    return None
+
+
 class PodTemplates:
     """Interns templates: equal specs give the same object for as long as somebody holds it."""
 
@@ -209,17 +213,26 @@ class PodTemplates:
         self._sizes: weakref.WeakValueDictionary[tuple[object, ...], _Size] = weakref.WeakValueDictionary()
         self._size_numbers = count(1)
         self._known: weakref.WeakValueDictionary[bytes, PodTemplate] = weakref.WeakValueDictionary()
+        self._last: Callable[[], PodTemplate | None] = _nothing
+        """Gives the one that was asked for last, as long as it lives: replicas come one after the other."""
 
     def __len__(self) -> int:
         return len(self._known)
 
-    def info(self, pod: Pod, *, wanted_node: str = "") -> PodInfo:
+    def info(self, pod: Pod, wanted_node: str = "") -> PodInfo:
         """Raises ValueError for a pod whose spec makes no sense (a selector that does not compile, say)."""
+        template = self._last()
+        if template is None or template.wanted_node != wanted_node or not same_identity(template.exemplar, pod):
+            template = self._find(pod, wanted_node)
+            self._last = weakref.ref(template)
+        return PodInfo(pod, template, pod.metadata.uid)
+
+    def _find(self, pod: Pod, wanted_node: str) -> PodTemplate:
         key = identity(pod, wanted_node)
         template = self._known.get(key)
         if template is None:
             template = self._known[key] = PodTemplate(pod, self, wanted_node)
-        return PodInfo(pod, template, pod.metadata.uid)
+        return template
 
     def size_of(self, taken: tuple[object, ...]) -> _Size:
         """The same object for the same size, for as long as a template has it. Numbers are never used twice."""

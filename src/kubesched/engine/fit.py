@@ -25,7 +25,7 @@ from kubesched.objects import Node
 NOTHING: Final[Mapping[int, Status]] = MappingProxyType({})
 
 
-class Fit(msgspec.Struct, eq=False):
+class Fit(msgspec.Struct, eq=False, gc=False):
     """The result of filtering: the kept answers, narrowed by what holds in this cycle only."""
 
     pod: PodInfo

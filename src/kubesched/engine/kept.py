@@ -220,7 +220,7 @@ class Kept:
             self.fits[row] = fits
             self.feasible += 1 if fits else -1
             self._rows = None
-        self._totals.set(row, points, fits=fits)
+        self._totals.set(row, points, fits)
 
     def rows(self) -> RowArray:
         """The feasible rows. Don't write to them."""

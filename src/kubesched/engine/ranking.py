@@ -13,7 +13,7 @@ from kubesched.engine.totals import Ranked
 from kubesched.engine.tracker import RowArray
 
 
-class Ranking(msgspec.Struct, eq=False):
+class Ranking(msgspec.Struct, eq=False, gc=False):
     """The feasible nodes by total score: the kept totals of all rows, or those of some rows in this cycle."""
 
     _cluster: Cluster

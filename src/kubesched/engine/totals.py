@@ -91,7 +91,7 @@ class Totals:
             self._family_version = self._family.version
             self.forget()
 
-    def set(self, row: int, points: int, *, fits: bool) -> None:
+    def set(self, row: int, points: int, fits: bool) -> None:
         """A row's points by sums, and whether it is feasible."""
         if self._points is not None:
             self._points[row] = points
@@ -103,7 +103,7 @@ class Totals:
         if self._points is not None:
             changed = (is_new | (self._points[rows] != points)).nonzero()[0]
             for position in changed.tolist():
-                self.set(rows.item(position), points.item(position), fits=fits.item(position))
+                self.set(rows.item(position), points.item(position), fits.item(position))
 
     def kept(self, state: CycleState, pod: PodInfo) -> RowTotals | GradedTotals | None:
         """The totals of all rows, if no plugin needs to be asked anything but to normalise."""

@@ -12,8 +12,8 @@ from kubesched.columns import PodInfo
 NOBODY: Final[frozenset[str]] = frozenset()
 
 
-class QueuedPod(msgspec.Struct, eq=False):
-    """Times are seconds of the clock's `monotonic()`."""
+class QueuedPod(msgspec.Struct, eq=False, gc=False):
+    """Times are seconds of the clock's `monotonic()`. Nothing that it holds points back to it: no cycles to collect."""
 
     info: PodInfo
     timestamp: float = 0.0

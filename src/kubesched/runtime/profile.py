@@ -200,7 +200,7 @@ class Profile:
     # ---- the binding cycle ---------------------------------------------------------------------------------------
 
     def will_wait(self, pod: Pod) -> bool:
-        return self.handle.waiting.get(pod.metadata.uid) is not None
+        return bool(self._permits) and self.handle.waiting.get(pod.metadata.uid) is not None
 
     async def wait_on_permit(self, pod: Pod) -> Status:
         uid = pod.metadata.uid

@@ -36,7 +36,7 @@ NO_NODES = "no nodes available to schedule pods"
 NO_POINTS: Final[Mapping[str, int]] = MappingProxyType({})
 
 
-class Decision(msgspec.Struct, frozen=True, eq=False):
+class Decision(msgspec.Struct, frozen=True, eq=False, gc=False):
     """The node that a pod gets; once it is committed, the pod counts there, and what is left is to bind it."""
 
     node_name: str
@@ -69,7 +69,7 @@ class SchedulingCycle:
         self._sampler = sampler
 
     async def decide(
-        self, queued: QueuedPod, within: Confines | None = None, *, preempts: bool = True
+        self, queued: QueuedPod, within: Confines | None = None, preempts: bool = True
     ) -> Decision | Rejected:
         """Choose a node for a pod, among all or as if there were no others than those `within`.
 

@@ -33,7 +33,7 @@ def on_node(pod: Pod, node_name: str) -> Pod:
     return replace(pod, spec=replace(pod.spec, node_name=node_name))
 
 
-class PodState(msgspec.Struct, eq=False):
+class PodState(msgspec.Struct, eq=False, gc=False):
     info: PodInfo
     node_name: str
     assumed: bool

@@ -35,7 +35,7 @@ Durations = dict[tuple[tuple[str, str], ...], list[float]]
 class QuietRecorder:
     """Events cost nothing in the core."""
 
-    def event(self, *args: object, **kwargs: object) -> None: ...
+    def event(self, regarding: Pod, event_type: str, reason: str, action: str, note: str, **_: object) -> None: ...
 
 
 class ObservedApi(MemoryApi):
@@ -177,7 +177,7 @@ class CoreTarget:
     def algorithm_ran(self, seconds: float) -> None: ...
 
     def scheduled(self, profile: str, queued: QueuedPod, seconds: float) -> None:
-        self.pods.note_bound(queued.info.key)
+        self.pods.note_bound(queued.info.pod.key)
         self._attempts["scheduled"].append(seconds)
 
     def unschedulable(self, profile: str, seconds: float) -> None:

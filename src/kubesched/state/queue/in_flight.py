@@ -71,8 +71,11 @@ class InFlight:
         return counts
 
     def _forget_unneeded(self) -> None:
-        log_end = self._log_start + len(self._log)
-        needed_from = next(iter(self._pods.values()))[0] if self._pods else log_end
+        if not self._pods:
+            self._log_start += len(self._log)
+            self._log.clear()
+            return
+        needed_from = next(iter(self._pods.values()))[0]
         while self._log_start < needed_from:
             self._log.popleft()
             self._log_start += 1

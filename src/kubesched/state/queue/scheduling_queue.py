@@ -186,7 +186,6 @@ class SchedulingQueue:
         old: Any,
         new: Any,
         predicate: TemplatePredicate | None = None,
-        *,
         except_uid: str = "",
     ) -> None:
         """Something happened: requeue the waiting pods that it may help (MoveAllToActiveOrBackoffQueue).

@@ -170,10 +170,11 @@ class UnschedulablePods:
 
     def rejected_by(self, rejectors: Iterable[Rejector]) -> list[Docket]:
         """The dockets of pods that one or more of the plugins rejected, each once."""
+        if not self._rejected_by:
+            return []
         found: dict[Rejection, Docket] = {}
-        if self._rejected_by:
-            for rejector in rejectors:
-                found.update(self._rejected_by.get(rejector, {}))
+        for rejector in rejectors:
+            found.update(self._rejected_by.get(rejector, {}))
         return list(found.values())
 
     def _open(self, rejection: Rejection) -> Docket:
