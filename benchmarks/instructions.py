@@ -154,6 +154,7 @@ def main() -> None:
     match sys.argv[1:]:
         case ["--pods", number]:
             uvloop.run(schedule(int(number)))
+            os._exit(0)  # tidying up after the last pod is on no pod's way
         case ["--step", name, number]:
             step = steps()[name]
             for _ in range(int(number) * OFTEN):

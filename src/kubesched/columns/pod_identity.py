@@ -3,32 +3,40 @@
 from __future__ import annotations
 
 from operator import attrgetter
-from typing import Final
+from typing import Final, TypeAlias
 
 import msgspec
 from msgspec.structs import replace
 
-from kubesched.objects import Pod, PodSpec, PodStatus, Volume
+from kubesched.objects import Pod, PodStatus, Volume
+
+Parts: TypeAlias = tuple[object, ...]
 
 
-def identity(pod: Pod, wanted_node: str) -> bytes:
+def identity(parts: Parts) -> bytes:
+    """The parts as one key."""
+    return _ENCODER.encode(parts)
+
+
+def parts_of(pod: Pod, wanted_node: str) -> Parts:
     """Equal for pods that no filter, score or count can tell apart."""
     metadata, spec, status = pod.metadata, pod.spec, pod.status
     volumes = [volume for volume in spec.volumes if volume != Volume(name=volume.name)] if spec.volumes else ()
     owner = metadata.controller_of if metadata.owner_references else None
-    parts = (
+    # A claim that is made for one pod is named after it and owned by it: such pods share nothing.
+    is_unique = spec.resource_claims or (volumes and any(volume.ephemeral for volume in volumes))
+    return (
         _common(pod),
-        (metadata.name, metadata.uid, status.resource_claim_statuses) if _is_unique(spec) else None,
+        (metadata.name, metadata.uid, status.resource_claim_statuses) if is_unique else None,
         (owner.api_version, owner.kind, owner.name) if owner else None,
         wanted_node,
         volumes,
         _resize_state(pod) if status.container_statuses or status.resources else None,
     )
-    return _ENCODER.encode(parts)
 
 
 def same_identity(one: Pod, other: Pod) -> bool:
-    """Whether two pods, or two versions of one, surely have the same identity: much cheaper than making it.
+    """Whether two versions of a pod surely have the same identity: much cheaper than making it.
 
     False does not say that they differ: a field of the spec that the identity leaves out may be another one.
     """
@@ -36,21 +44,15 @@ def same_identity(one: Pod, other: Pod) -> bool:
     if spec.node_name != other.spec.node_name:
         spec = replace(spec, node_name=other.spec.node_name)
     return (
-        metadata.namespace == other_metadata.namespace
+        metadata.uid == other_metadata.uid
         and metadata.labels == other_metadata.labels
         and metadata.owner_references == other_metadata.owner_references
         and spec == other.spec
-        and (one.status == other.status or _status_parts(one.status) == _status_parts(other.status))
-        and (metadata.uid == other_metadata.uid or not _is_unique(spec))
+        and (one.status is other.status or _status_parts(one.status) == _status_parts(other.status))
     )
 
 
-def _is_unique(spec: PodSpec) -> bool:
-    """A claim that is made for one pod is named after it and owned by it: such pods share nothing."""
-    return bool(spec.resource_claims or (spec.volumes and any(volume.ephemeral for volume in spec.volumes)))
-
-
-def _common(pod: Pod) -> tuple[object, ...]:
+def _common(pod: Pod) -> Parts:
     """What a filter, a score or a count may read as it is. What is left out must not matter to any."""
     metadata, spec = pod.metadata, pod.spec
     return (
@@ -77,7 +79,7 @@ def _common(pod: Pod) -> tuple[object, ...]:
     )
 
 
-def _status_parts(status: PodStatus) -> tuple[object, ...]:
+def _status_parts(status: PodStatus) -> Parts:
     """All of a status that the identity is made from, unedited."""
     return (
         status.extended_resource_claim_status,

@@ -23,7 +23,7 @@ from kubesched.columns.affinity_terms import (
 )
 from kubesched.columns.interning import Interner
 from kubesched.columns.once import once
-from kubesched.columns.pod_identity import identity, same_identity
+from kubesched.columns.pod_identity import Parts, identity, parts_of, same_identity
 from kubesched.errors import InvalidObjectError
 from kubesched.objects import ContainerPort, Pod, Taint
 from kubesched.objects.pod_resources import DEFAULT_FEATURES, ResourceFeatures, scheduled_usage
@@ -181,8 +181,11 @@ class PodTemplate:
         return affinity is not None and (affinity.pod_affinity is not None or affinity.pod_anti_affinity is not None)
 
 
-class PodInfo(msgspec.Struct, eq=False):
-    """A pod with its template: what the cache, the queue and the cycles pass around."""
+class PodInfo(msgspec.Struct, eq=False, gc=False):
+    """A pod with its template: what the cache, the queue and the cycles pass around.
+
+    A template knows of no pod but its exemplar, so there are no cycles to collect.
+    """
 
     pod: Pod
     template: PodTemplate
@@ -213,26 +216,24 @@ class PodTemplates:
         self._sizes: weakref.WeakValueDictionary[tuple[object, ...], _Size] = weakref.WeakValueDictionary()
         self._size_numbers = count(1)
         self._known: weakref.WeakValueDictionary[bytes, PodTemplate] = weakref.WeakValueDictionary()
-        self._last: Callable[[], PodTemplate | None] = _nothing
-        """Gives the one that was asked for last, as long as it lives: replicas come one after the other."""
+        self._last: tuple[Parts, Callable[[], PodTemplate | None]] = ((), _nothing)
+        """The one that was asked for last, if it lives, and by which parts: replicas come one after the other."""
 
     def __len__(self) -> int:
         return len(self._known)
 
     def info(self, pod: Pod, wanted_node: str = "") -> PodInfo:
         """Raises ValueError for a pod whose spec makes no sense (a selector that does not compile, say)."""
-        template = self._last()
-        if template is None or template.wanted_node != wanted_node or not same_identity(template.exemplar, pod):
-            template = self._find(pod, wanted_node)
-            self._last = weakref.ref(template)
-        return PodInfo(pod, template, pod.metadata.uid)
-
-    def _find(self, pod: Pod, wanted_node: str) -> PodTemplate:
-        key = identity(pod, wanted_node)
-        template = self._known.get(key)
+        parts = parts_of(pod, wanted_node)
+        last_parts, last = self._last
+        template = last() if parts == last_parts else None
         if template is None:
-            template = self._known[key] = PodTemplate(pod, self, wanted_node)
-        return template
+            key = identity(parts)
+            template = self._known.get(key)
+            if template is None:
+                template = self._known[key] = PodTemplate(pod, self, wanted_node)
+            self._last = parts, weakref.ref(template)
+        return PodInfo(pod, template, pod.metadata.uid)
 
     def size_of(self, taken: tuple[object, ...]) -> _Size:
         """The same object for the same size, for as long as a template has it. Numbers are never used twice."""

@@ -26,7 +26,7 @@ class ObjectStore(Generic[T]):
         self._objects: dict[str, T] = {}
         self._by_namespace: dict[str, dict[str, T]] | None = None  # made when somebody asks for it
         self._changes: Journal[str] | None = None  # likewise
-        self._followers: list[Callable[[str, T | None, T | None], None]] = []  # told the key, the old and the new
+        self._followers: list[Callable[[str, T | None, T | None], None]] = []  # told the key, old and new
         self.version = 0
 
     def __len__(self) -> int:
@@ -40,7 +40,7 @@ class ObjectStore(Generic[T]):
         """Written from the first time that somebody asks for it."""
         if self._changes is None:
             self._changes = Journal()
-            self._followers.insert(0, self._note)  # before the listeners: one of them may read it
+            self._followers = [self._note, *self._followers]  # before the listeners: one of them may read it
         return self._changes
 
     def get(self, name: str, namespace: str = "") -> T | None:
@@ -51,14 +51,14 @@ class ObjectStore(Generic[T]):
             self._by_namespace = {}
             for key, obj in self._objects.items():
                 self._index(key, None, obj)
-            self._followers.insert(0, self._index)  # likewise
+            self._followers = [self._index, *self._followers]  # likewise
         return iter(self._by_namespace.get(namespace, {}).values())
 
     def subscribe(self, listener: Listener[T]) -> None:
         """Tell `listener` of every change from now on; of what is there already, at once."""
         for obj in self:
             listener(None, obj)
-        self._followers.append(lambda key, old, new: listener(old, new))
+        self._followers = [*self._followers, lambda key, old, new: listener(old, new)]
 
     def set(self, obj: T) -> T | None:
         """Add or replace; returns what was there before."""
