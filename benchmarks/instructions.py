@@ -4,7 +4,7 @@
     python benchmarks/instructions.py --steps     # what constructs of Python cost
 
 It needs valgrind (`--tool=callgrind`), and takes a minute or two. Everything is run twice, with a few repetitions and
-with many: the difference is theirs alone, and repeats to a percent, whatever else the machine does.
+with many: the difference is theirs alone, and repeats to two percent, whatever else the machine does.
 """
 
 from __future__ import annotations
