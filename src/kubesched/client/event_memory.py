@@ -22,7 +22,8 @@ MOST_REMEMBERED: Final = 10_000
 
 NOTE_LIMIT: Final = 1024
 _NOTE_SUFFIX: Final = " ..."
-_DNS_SUBDOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+# Letters and digits, with hyphens between them, in parts with dots between them; `++` and `*+` never go back.
+_DNS_SUBDOMAIN: Final = re.compile(r"[a-z0-9]++(?:-++[a-z0-9]++)*+(?:\.[a-z0-9]++(?:-++[a-z0-9]++)*+)*+")
 _LONGEST_NAME: Final = 253
 
 _Key = tuple[str, str, str, ObjectReference, ObjectReference | None]

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack
 from datetime import timedelta
-from typing import Final
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 from pyreqwest.client import Client
@@ -54,9 +54,10 @@ class HttpTransport:
         discard: bool = False,
     ) -> Response:
         url = f"{self._base}{path}?{query}" if query else f"{self._base}{path}"
+        task = _running_task(self._loop)
         for last_try in (False, True):
             credential = await self._connection.credentials.current()
-            check_cancellation = cancellation_check(self._loop)
+            cancellations = task.cancelling()
             try:
                 builder = self._builder(credential, method, url, time_limit)
                 if body is not None:
@@ -69,7 +70,8 @@ class HttpTransport:
             except PyreqwestError as error:
                 raise transport_error(method, url, error) from error
             finally:
-                check_cancellation()
+                if task.cancelling() > cancellations:  # as `cancellation_check`, which costs more
+                    raise asyncio.CancelledError
             if status < 400:
                 return Response(status, content)
             if status != 401 or last_try or not await self._renewed(credential):
@@ -144,9 +146,7 @@ def cancellation_check(loop: asyncio.AbstractEventLoop | None) -> Callable[[], N
     The library loses a cancellation that comes in the same moment as the answer, or as a failure, and a loop of
     requests would go on. Without being told which `loop` is running, finding out costs a system call.
     """
-    task = asyncio.current_task(loop)
-    assert task is not None
-    cancelling = task.cancelling
+    cancelling = _running_task(loop).cancelling
     cancelled_before = cancelling()
 
     def check() -> None:
@@ -154,6 +154,12 @@ def cancellation_check(loop: asyncio.AbstractEventLoop | None) -> Callable[[], N
             raise asyncio.CancelledError
 
     return check
+
+
+def _running_task(loop: asyncio.AbstractEventLoop | None) -> asyncio.Task[Any]:
+    task = asyncio.current_task(loop)
+    assert task is not None, "requests are made in tasks"
+    return task
 
 
 def _headers_of(answer: AnyResponse) -> dict[str, str]:

@@ -84,7 +84,7 @@ class Informer(Generic[T]):
         Should it break off, the next one corrects what was told.
         """
         if not self.has_synced:
-            self._put(value, is_initial=True)
+            self.put(value, is_initial=True)
 
     async def replace(self, objects: dict[str, T], unreadable: set[str]) -> None:
         """Become equal to a list: what differs is told, and deletions that were missed too."""
@@ -93,23 +93,15 @@ class Informer(Generic[T]):
         for key in gone:
             self._delete(key, self._objects[key], maybe_stale=True)
         for count, value in enumerate(objects.values(), start=1):
-            self._put(value, is_initial=initial)
+            self.put(value, is_initial=initial)
             if count % BATCH == 0:
                 await asyncio.sleep(0)
         self._synced.set()
 
-    def put(self, value: T) -> None:
-        self._put(value, is_initial=False)
-
-    def remove(self, key: str, final: T | None) -> None:
-        known = self._objects.get(key)
-        if known is not None:
-            self._delete(key, final if final is not None else known, maybe_stale=final is None)
-
-    def _put(self, value: T, *, is_initial: bool) -> None:
-        key = value.metadata.key
+    def put(self, value: T, is_initial: bool = False) -> None:
+        metadata = value.metadata
+        key, version = metadata.key, metadata.resource_version
         old = self._objects.get(key)
-        version = value.metadata.resource_version
         if old is not None and version and old.metadata.resource_version == version:
             return  # nothing new: a relist repeats what we have
         self._objects[key] = value
@@ -118,6 +110,11 @@ class Informer(Generic[T]):
                 _guard(handler.on_add, value, is_initial)
             else:
                 _guard(handler.on_update, old, value)
+
+    def remove(self, key: str, final: T | None) -> None:
+        known = self._objects.get(key)
+        if known is not None:
+            self._delete(key, final if final is not None else known, maybe_stale=final is None)
 
     def _delete(self, key: str, last_known: T, *, maybe_stale: bool) -> None:
         del self._objects[key]

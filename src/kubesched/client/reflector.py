@@ -213,8 +213,8 @@ class Reflector(Generic[T]):
 
     def _take(self, event: WatchEvent[T | Unreadable]) -> None:
         value = event.object
-        if value.metadata.resource_version:
-            self.last_sync_resource_version = value.metadata.resource_version
+        if version := value.metadata.resource_version:
+            self.last_sync_resource_version = version
         if event.type in ("ADDED", "MODIFIED"):
             if isinstance(value, Unreadable):
                 log_unreadable(value, self._struct)
