@@ -12,7 +12,7 @@ import msgspec
 from kubesched.errors import InvalidObjectError
 from kubesched.objects.base import KubeStruct, MicroTime
 from kubesched.objects.kinds import KIND_OF, KINDS
-from kubesched.objects.quantity import Quantity
+from kubesched.objects.quantity import Quantity, parse_quantity
 
 T = TypeVar("T")
 
@@ -91,13 +91,12 @@ def _decoder(into: type[T]) -> msgspec.json.Decoder[T]:
     return decoder
 
 
-_NUMBERS: Final = frozenset((str, int, float))
-"""What a quantity may be written as; true and false are no numbers here."""
-
-
 def _decode_special(into: type, source: Any) -> Any:
-    if into is Quantity and type(source) in _NUMBERS:
-        return Quantity.parse(source)
+    if into is Quantity:
+        if type(source) is str:
+            return parse_quantity(source)
+        if type(source) in (int, float):  # true and false are no numbers here
+            return Quantity.parse(source)
     if into is MicroTime and type(source) is str:
         return MicroTime.parse(source)
     raise ValueError(f"Expected `{into.__name__}`, got `{_type_name(source)}`")

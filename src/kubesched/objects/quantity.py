@@ -52,7 +52,7 @@ class Quantity:
     @staticmethod
     def parse(source: str | int | float) -> Quantity:
         """The quantity written as `source` ("100m", "1.5Gi", "1e3", 2). ValueError with Kubernetes' message if none."""
-        return _parse(source if type(source) is str else str(source))
+        return parse_quantity(source if type(source) is str else str(source))
 
     @classmethod
     def of(cls, value: int, number_format: Format = "DecimalSI") -> Quantity:
@@ -153,8 +153,8 @@ Quantity.ZERO = Quantity(0, 0, "DecimalSI", "0")
 
 
 @lru_cache(maxsize=65536)
-def _parse(text: str) -> Quantity:
-    """ParseQuantity, remembered: a cluster writes the same few amounts over and over."""
+def parse_quantity(text: str) -> Quantity:
+    """`Quantity.parse` of a text (ParseQuantity), remembered: a cluster writes the same few amounts over and over."""
     text = text.strip()
     shape = _SHAPE.fullmatch(text)
     if not text or shape is None:
