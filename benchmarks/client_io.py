@@ -5,7 +5,7 @@
 CPU time of the one thread that runs the scheduler (`time.thread_time`), the best of several rounds; the HTTP library's
 own thread is not counted. Requests are limited and measured, and garbage is collected, as `kubesched run` does it. A
 pod is seen twice: when it is created, and when it is bound. Watch events come over a connection, one by one, and an
-event is recorded when the binding it tells of was answered, not with hundreds of others.
+event is recorded when the binding it tells of was answered; the recorder writes those of 20 ms together.
 
 The server is a process of its own and does next to nothing: behind a slow one, every answer would find the loop asleep,
 and waking it would be most of what is measured.
