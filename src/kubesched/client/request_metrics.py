@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from typing import Final
 
+from kubesched.client.rest import FinishedRequest
 from kubesched.telemetry.component_metrics import RestClientMetrics
 
 _MOST_NOTED: Final = 256
 
 
 class _Requests:
-    """Requests with the same labels: those not counted yet, as (throttled, seconds, bytes sent, received)."""
+    """Requests with the same labels; `noted` are those not counted yet."""
 
     def __init__(self, metrics: RestClientMetrics, code: str, verb: str, host: str) -> None:
-        self.noted: list[tuple[float, float, int, int]] = []
+        self.noted: list[FinishedRequest] = []
         self._number = metrics.requests.labels(code, verb, host)
         self._throttled = metrics.rate_limiter_duration.labels(verb, host)
         self._duration = metrics.request_duration.labels(verb, host)
@@ -22,13 +23,12 @@ class _Requests:
 
     def count(self) -> None:
         if self.noted:
-            throttled, seconds, sent, received = zip(*self.noted, strict=True)
-            self.noted.clear()
-            self._number.add(len(seconds))
-            self._throttled.observe_all(throttled)
-            self._duration.observe_all(seconds)
-            self._sent.observe_all(sent)
-            self._received.observe_all(received)
+            noted, self.noted = self.noted, []
+            self._number.add(len(noted))
+            self._throttled.observe_all([request.throttled for request in noted])
+            self._duration.observe_all([request.seconds for request in noted])
+            self._sent.observe_all([request.sent_bytes for request in noted])
+            self._received.observe_all([request.received_bytes for request in noted])
 
 
 class RequestMetrics:
@@ -43,22 +43,13 @@ class RequestMetrics:
         self._requests: dict[tuple[str, str, str], _Requests] = {}
         metrics.before_reading(self._count)
 
-    def request_finished(
-        self,
-        *,
-        verb: str,
-        host: str,
-        code: str,
-        throttled: float,
-        seconds: float,
-        sent_bytes: int,
-        received_bytes: int,
-    ) -> None:
-        requests = self._requests.get((code, verb, host))
+    def request_finished(self, request: FinishedRequest) -> None:
+        labels = request.code, request.verb, request.host
+        requests = self._requests.get(labels)
         if requests is None:
-            requests = self._requests[code, verb, host] = _Requests(self._metrics, code, verb, host)
+            requests = self._requests[labels] = _Requests(self._metrics, *labels)
         noted = requests.noted
-        noted.append((throttled, seconds, sent_bytes, received_bytes))
+        noted.append(request)
         if len(noted) >= _MOST_NOTED:
             requests.count()
 

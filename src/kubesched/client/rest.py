@@ -41,22 +41,24 @@ T = TypeVar("T", bound=ApiObject)
 S = TypeVar("S")
 
 
-class RequestObserver(Protocol):
-    """Who measures requests: the `rest_client_*` metrics. `code` is the status, or `<error>` where none came."""
+class FinishedRequest(msgspec.Struct, frozen=True, gc=False):
+    """What is measured of a request."""
 
-    def request_finished(
-        self,
-        *,
-        verb: str,
-        host: str,
-        code: str,
-        throttled: float,
-        seconds: float,
-        sent_bytes: int,
-        received_bytes: int,
-    ) -> None:
-        """`throttled`: the seconds for which the rate limit held it back before."""
-        ...
+    verb: str
+    host: str
+    code: str
+    """The status, or `<error>` where none came."""
+    throttled: float
+    """Seconds for which the rate limit held it back before."""
+    seconds: float
+    sent_bytes: int
+    received_bytes: int
+
+
+class RequestObserver(Protocol):
+    """Who measures requests: the `rest_client_*` metrics."""
+
+    def request_finished(self, request: FinishedRequest) -> None: ...
 
     def request_retried(self, *, verb: str, host: str, code: str) -> None: ...
 
@@ -151,15 +153,10 @@ class RestClient:
                 log.info("Retrying a request", v=4, method=method, path=path, delay=delay, err=error)
             finally:
                 if self._observer is not None:
-                    self._observer.request_finished(
-                        verb=method,
-                        host=self._host,
-                        code=code,
-                        throttled=throttled,
-                        seconds=self._clock.monotonic() - started,
-                        sent_bytes=len(body) if body is not None else 0,
-                        received_bytes=received,
-                    )
+                    sent = len(body) if body is not None else 0
+                    seconds = self._clock.monotonic() - started
+                    finished = FinishedRequest(method, self._host, code, throttled, seconds, sent, received)
+                    self._observer.request_finished(finished)
                     if attempt:
                         self._observer.request_retried(verb=method, host=self._host, code=code)
             await self._clock.sleep(delay)
@@ -188,15 +185,8 @@ class RestClient:
 
     def _watch_answered(self, code: str, throttled: float, started: float) -> None:
         if self._observer is not None:
-            self._observer.request_finished(
-                verb="GET",
-                host=self._host,
-                code=code,
-                throttled=throttled,
-                seconds=self._clock.monotonic() - started,
-                sent_bytes=0,
-                received_bytes=0,
-            )
+            seconds = self._clock.monotonic() - started
+            self._observer.request_finished(FinishedRequest("GET", self._host, code, throttled, seconds, 0, 0))
 
     async def _throttle(self, delay: float, method: str, path: str) -> None:
         if delay > LONG_THROTTLE and self._clock.monotonic() >= self._throttling_told + THROTTLE_LOG_SECONDS:

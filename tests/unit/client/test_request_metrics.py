@@ -5,6 +5,7 @@ from __future__ import annotations
 from prometheus_client import CollectorRegistry, generate_latest
 
 from kubesched.client.request_metrics import RequestMetrics
+from kubesched.client.rest import FinishedRequest
 from kubesched.telemetry.component_metrics import RestClientMetrics
 from kubesched.telemetry.instruments import InstrumentSet
 
@@ -14,9 +15,7 @@ def test_requests_are_counted_as_client_go_counts_them() -> None:
     registry, made = CollectorRegistry(), InstrumentSet()
     registry.register(made)
     observer = RequestMetrics(RestClientMetrics(made))
-    observer.request_finished(
-        verb="GET", host="h:443", code="200", throttled=0.1, seconds=0.2, sent_bytes=0, received_bytes=100
-    )
+    observer.request_finished(FinishedRequest("GET", "h:443", "200", 0.1, 0.2, 0, 100))
     observer.request_retried(verb="GET", host="h:443", code="200")
     observer.exec_plugin_called(exit_code=0, call_status="no_error")
     shown = generate_latest(registry).decode()
@@ -38,9 +37,7 @@ def test_nothing_is_lost_or_kept_where_nobody_reads() -> None:
     observer = RequestMetrics(metrics)
 
     def post() -> None:
-        observer.request_finished(
-            verb="POST", host="h", code="201", throttled=0.0, seconds=0.2, sent_bytes=1, received_bytes=1
-        )
+        observer.request_finished(FinishedRequest("POST", "h", "201", 0.0, 0.2, 1, 1))
 
     for _ in range(1000):
         post()

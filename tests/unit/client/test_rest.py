@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from kubesched.client.rate_limit import RateLimiter
-from kubesched.client.rest import RestClient, manifest_json
+from kubesched.client.rest import FinishedRequest, RestClient, manifest_json
 from kubesched.client.transport import Response
 from kubesched.clock import VirtualClock
 from kubesched.errors import ApiStatusError, TransportError
@@ -68,18 +68,9 @@ class Measured:
     def __init__(self) -> None:
         self.seen: list[str] = []
 
-    def request_finished(
-        self,
-        *,
-        verb: str,
-        host: str,
-        code: str,
-        throttled: float,
-        seconds: float,
-        sent_bytes: int,
-        received_bytes: int,
-    ) -> None:
-        self.seen.append(f"{verb} {host} {code} throttled={throttled:.1f} sent={sent_bytes}")
+    def request_finished(self, request: FinishedRequest) -> None:
+        told = f"{request.verb} {request.host} {request.code}"
+        self.seen.append(f"{told} throttled={request.throttled:.1f} sent={request.sent_bytes}")
 
     def request_retried(self, *, verb: str, host: str, code: str) -> None:
         self.seen.append(f"retried {verb} {host} {code}")
