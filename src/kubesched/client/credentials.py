@@ -26,12 +26,16 @@ class Credential(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CredentialSource(Protocol):
+    def at_hand(self) -> Credential | None:
+        """The credential to use now; None if it has to be fetched first."""
+        ...
+
     async def current(self) -> Credential:
-        """The credential to use now; cheap while the last one is good."""
+        """The credential to use now, fetched if need be."""
         ...
 
     def rejected(self, credential: Credential) -> None:
-        """The server answered 401: the next `current()` must not trust this one unseen."""
+        """The server answered 401: the next `at_hand()` must not trust this one unseen."""
         ...
 
 
@@ -50,6 +54,9 @@ class FixedCredentials:
 
     def __init__(self, credential: Credential | None = None) -> None:
         self._credential = credential or Credential()
+
+    def at_hand(self) -> Credential:
+        return self._credential
 
     async def current(self) -> Credential:
         return self._credential
@@ -80,12 +87,15 @@ class FileCredentials:
         self._credential = self._read()
         self._recheck_at = clock.monotonic() + RECHECK_SECONDS
 
-    async def current(self) -> Credential:
+    def at_hand(self) -> Credential:
         now = self._clock.monotonic()
         if now >= self._recheck_at:
             self._recheck_at = now + RECHECK_SECONDS
             self._reload()
         return self._credential
+
+    async def current(self) -> Credential:
+        return self.at_hand()
 
     def rejected(self, credential: Credential) -> None:
         if credential is self._credential:

@@ -71,9 +71,14 @@ class ExecCredentials:
         self._expires_at: float | None = None
         self._running: asyncio.Task[Credential] | None = None
 
-    async def current(self) -> Credential:
-        if self._credential is not None and (self._expires_at is None or self._clock.time() <= self._expires_at):
+    def at_hand(self) -> Credential | None:
+        if self._expires_at is None or self._clock.time() <= self._expires_at:
             return self._credential
+        return None
+
+    async def current(self) -> Credential:
+        if (credential := self.at_hand()) is not None:
+            return credential
         if self._running is None:
             self._running = asyncio.create_task(self._refresh())
         # Shielded: a request that is given up must not take the run away from the others.

@@ -38,6 +38,7 @@ class HttpTransport:
             raise ConfigurationError([f"server {connection.server!r} is not an http or https URL"])
         self._base = base_url(self._server, connection.tls.server_name)
         self.host = self._server.netloc.rpartition("@")[2]
+        self._credentials = connection.credentials
         self._credential: Credential | None = None
         self._client: Client | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -56,7 +57,7 @@ class HttpTransport:
         url = f"{self._base}{path}?{query}" if query else f"{self._base}{path}"
         task = _running_task(self._loop)
         for last_try in (False, True):
-            credential = await self._connection.credentials.current()
+            credential = self._credentials.at_hand() or await self._credentials.current()
             cancellations = task.cancelling()
             try:
                 builder = self._builder(credential, method, url, time_limit)
@@ -81,7 +82,7 @@ class HttpTransport:
     async def stream(self, path: str, *, query: str = "", time_limit: float) -> AsyncGenerator[bytes, None]:
         url = f"{self._base}{path}?{query}" if query else f"{self._base}{path}"
         for last_try in (False, True):
-            credential = await self._connection.credentials.current()
+            credential = await self._credentials.current()
             # Without the limit of 0 the last events of a burst stay in a buffer until more data comes.
             builder = self._builder(credential, "GET", url, time_limit).streamed_read_buffer_limit(0)
             check_cancellation = cancellation_check(self._loop)
@@ -136,8 +137,8 @@ class HttpTransport:
         return self._client
 
     async def _renewed(self, used: Credential) -> bool:
-        self._connection.credentials.rejected(used)
-        return await self._connection.credentials.current() is not used
+        self._credentials.rejected(used)
+        return await self._credentials.current() is not used
 
 
 def cancellation_check(loop: asyncio.AbstractEventLoop | None) -> Callable[[], None]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
+import string
 from functools import lru_cache
 from typing import Final
 from urllib.parse import quote
 
 from kubesched.objects import Kind
 
-_PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9._-]+")
+_PLAIN: Final = string.ascii_letters + string.digits + "._-"
 
 
 @lru_cache(maxsize=4096)
@@ -27,4 +27,4 @@ def object_path(kind: Kind, name: str, namespace: str = "", subresource: str = "
 
 
 def _escaped(name: str) -> str:
-    return name if _PLAIN_NAME.fullmatch(name) else quote(name, safe="")
+    return quote(name, safe="") if name.strip(_PLAIN) else name

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Sequence
 from typing import Final
 
 from kubesched.client.rest import FinishedRequest
@@ -10,25 +12,22 @@ from kubesched.telemetry.component_metrics import RestClientMetrics
 _MOST_NOTED: Final = 256
 
 
-class _Requests:
-    """Requests with the same labels; `noted` are those not counted yet."""
+class _Series:
+    """The metrics of requests with the same labels."""
 
     def __init__(self, metrics: RestClientMetrics, code: str, verb: str, host: str) -> None:
-        self.noted: list[FinishedRequest] = []
         self._number = metrics.requests.labels(code, verb, host)
         self._throttled = metrics.rate_limiter_duration.labels(verb, host)
         self._duration = metrics.request_duration.labels(verb, host)
         self._sent = metrics.request_size.labels(verb, host)
         self._received = metrics.response_size.labels(verb, host)
 
-    def count(self) -> None:
-        if self.noted:
-            noted, self.noted = self.noted, []
-            self._number.add(len(noted))
-            self._throttled.observe_all([request.throttled for request in noted])
-            self._duration.observe_all([request.seconds for request in noted])
-            self._sent.observe_all([request.sent_bytes for request in noted])
-            self._received.observe_all([request.received_bytes for request in noted])
+    def count(self, requests: Sequence[FinishedRequest]) -> None:
+        self._number.add(len(requests))
+        self._throttled.observe_all([request.throttled for request in requests])
+        self._duration.observe_all([request.seconds for request in requests])
+        self._sent.observe_all([request.sent_bytes for request in requests])
+        self._received.observe_all([request.received_bytes for request in requests])
 
 
 class RequestMetrics:
@@ -40,18 +39,14 @@ class RequestMetrics:
 
     def __init__(self, metrics: RestClientMetrics) -> None:
         self._metrics = metrics
-        self._requests: dict[tuple[str, str, str], _Requests] = {}
+        self._noted: list[FinishedRequest] = []
+        self._series: dict[tuple[str, str, str], _Series] = {}
         metrics.before_reading(self._count)
 
     def request_finished(self, request: FinishedRequest) -> None:
-        labels = request.code, request.verb, request.host
-        requests = self._requests.get(labels)
-        if requests is None:
-            requests = self._requests[labels] = _Requests(self._metrics, *labels)
-        noted = requests.noted
-        noted.append(request)
-        if len(noted) >= _MOST_NOTED:
-            requests.count()
+        self._noted.append(request)
+        if len(self._noted) >= _MOST_NOTED:
+            self._count()
 
     def request_retried(self, *, verb: str, host: str, code: str) -> None:
         self._metrics.request_retries.labels(code, verb, host).inc()
@@ -60,5 +55,12 @@ class RequestMetrics:
         self._metrics.exec_plugin_call.labels(str(exit_code), call_status).inc()
 
     def _count(self) -> None:
-        for requests in self._requests.values():
-            requests.count()
+        noted, self._noted = self._noted, []
+        alike: defaultdict[tuple[str, str, str], list[FinishedRequest]] = defaultdict(list)
+        for request in noted:
+            alike[request.code, request.verb, request.host].append(request)
+        for labels, requests in alike.items():
+            series = self._series.get(labels)
+            if series is None:
+                series = self._series[labels] = _Series(self._metrics, *labels)
+            series.count(requests)

@@ -67,8 +67,9 @@ def plugin(tmp_path: Path) -> Plugin:
 async def test_one_run_serves_all_until_the_server_rejects_it(plugin: Plugin) -> None:
     """Concurrent requests share a run; a rejected credential is fetched anew."""
     source = plugin.source()
+    assert source.at_hand() is None
     first, second = await asyncio.gather(source.current(), source.current())
-    assert first is second
+    assert first is second is source.at_hand()
     assert first.authorization == "Bearer t1"
     source.rejected(first)
     third = await source.current()
@@ -84,6 +85,7 @@ async def test_an_expired_credential_is_fetched_anew(plugin: Plugin) -> None:
     plugin.clock.tick(3599)
     assert await source.current() is first
     plugin.clock.tick(2)
+    assert source.at_hand() is None
     assert await source.current() is not first
 
 

@@ -492,8 +492,11 @@ async def test_a_new_certificate_needs_new_connections(authority: Authority, by_
         def __init__(self, *credentials: Credential) -> None:
             self._credentials = list(credentials)
 
-        async def current(self) -> Credential:
+        def at_hand(self) -> Credential:
             return self._credentials[0]
+
+        async def current(self) -> Credential:
+            return self.at_hand()
 
         def rejected(self, credential: Credential) -> None:
             if len(self._credentials) > 1:
