@@ -1,6 +1,6 @@
 """kubesched beside Go's kube-scheduler, and both beside what the API server lets through at most.
 
-    python benchmarks/compare.py [--rounds 3] [--workload REGEX] [--json FILE]
+    python benchmarks/compare.py [--rounds 3] [--workload REGEX] [--json FILE] [--without-kube-scheduler]
 
 Starts a real etcd and kube-apiserver (see tools/controlplane) and runs the workloads with the label `cluster` in turns
 with three programs: `kubesched run`, kube-scheduler, and one that binds to random nodes (`bind_at_random.py`). All pods
@@ -29,6 +29,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=1, help="how often every workload runs with every program")
     parser.add_argument("--workload", default="", help="only workloads whose CASE/NAME matches this expression")
+    parser.add_argument(
+        "--without-kube-scheduler", action="store_true", help="only the ceiling, in a third of the time"
+    )
     parser.add_argument("--json", type=Path, help="write scheduler_perf's dataItems here")
     arguments = parser.parse_args()
     try:
@@ -41,7 +44,8 @@ def main() -> int:
             command = [sys.executable, "-m", "kubesched", "bench", f"--config={HERE}", "--label=cluster"]
             command += ["--mode=cluster", f"--kubeconfig={control_plane.admin_kubeconfig}", "--hold"]
             command += [f"--workload={arguments.workload}", f"--rounds={arguments.rounds}", "--time-limit=600"]
-            command += ["--against", f"{programs / 'kube-scheduler'} --kubeconfig={{kubeconfig}} {GO_FLAGS}"]
+            if not arguments.without_kube_scheduler:
+                command += ["--against", f"{programs / 'kube-scheduler'} --kubeconfig={{kubeconfig}} {GO_FLAGS}"]
             ceiling = f"{sys.executable} {HERE / 'bind_at_random.py'}"
             command += ["--against", f"{ceiling} --kubeconfig={{kubeconfig}}"]
             command += [f"--json={arguments.json}"] if arguments.json else []
