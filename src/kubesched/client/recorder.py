@@ -31,15 +31,14 @@ FINISH_SECONDS: Final = 360.0
 REFRESH_SECONDS: Final = 1800.0
 # Ours: upstream writes every event in a goroutine of its own, and they know no bound.
 QUEUE_LENGTH: Final = 10_000
-# Ours: one by one, between the answers of a server, making events and sending them has left the processor's caches.
+# Ours: one by one, between the answers of a server, making events has left the processor's caches.
 GATHER_SECONDS: Final = 0.02
 WRITERS: Final = 50
 _EVENT: Final = KIND_OF[Event]
 
 
 class _Outgoing(msgspec.Struct, frozen=True, gc=False):
-    """An event to be written, in JSON already: made one after the other, a batch costs half of what it does between
-    the answers of a server."""
+    """An event on its way to the server, in JSON already."""
 
     event: Event
     body: bytes
@@ -119,15 +118,23 @@ class EventRecorder:
             try:
                 event = self._memory.event_of(occurrence)
             except Exception as error:  # of a plugin, about something that is no object
-                self.dropped += 1
-                log.error("Unable to record event", error, reason=occurrence.reason, note=occurrence.note)
+                self._drop("Unable to record event", error, reason=occurrence.reason, note=occurrence.note)
                 continue
             if event is not None:
                 self._enqueue(event)
 
     def _enqueue(self, event: Event) -> None:
-        if not self._queue.put(_Outgoing(event, manifest_json(event))):
+        try:
+            outgoing = _Outgoing(event, manifest_json(event))
+        except Exception as error:  # of a plugin, in words that cannot be written
+            self._drop("Unable to write event", error, event=event)
+            return
+        if not self._queue.put(outgoing):
             self.dropped += 1
+
+    def _drop(self, problem: str, error: Exception | None = None, **about: object) -> None:
+        self.dropped += 1
+        log.error(problem, error, **about)
 
     async def _write(self, outgoing: _Outgoing) -> None:
         """Write it, trying again where that may help (recordEvent)."""
@@ -140,8 +147,7 @@ class EventRecorder:
                 return
             except ApiStatusError as error:
                 if error.reason != "AlreadyExists":
-                    self.dropped += 1
-                    log.error("Server rejected event (will not retry!)", error, event=event)
+                    self._drop("Server rejected event (will not retry!)", error, event=event)
                     return
                 if event.series is None:
                     return
@@ -149,12 +155,10 @@ class EventRecorder:
             except ClientError as error:
                 log.error("Unable to write event (may retry after sleeping)", error)
             except Exception as error:  # a defect of ours: the writer goes on with the next event
-                self.dropped += 1
-                log.error("Unable to write event", error, event=event)
+                self._drop("Unable to write event", error, event=event)
                 return
             await self._clock.sleep(jittered(self._rng, RETRY_DELAY, 0.25))
-        self.dropped += 1
-        log.error("Unable to write event (retry limit exceeded!)", event=event)
+        self._drop("Unable to write event (retry limit exceeded!)", event=event)
 
     async def _patch_series(self, event: Event) -> bool:
         """False where the server does not know the event (any more)."""

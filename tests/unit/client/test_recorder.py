@@ -6,7 +6,9 @@ import random
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from kubesched.client.recorder import GATHER_SECONDS, QUEUE_LENGTH, EventRecorder
+import pytest
+
+from kubesched.client.recorder import FINISH_SECONDS, GATHER_SECONDS, QUEUE_LENGTH, REFRESH_SECONDS, EventRecorder
 from kubesched.client.rest import RestClient
 from kubesched.clock import VirtualClock
 from kubesched.errors import TransportError
@@ -154,6 +156,21 @@ async def test_retries_while_the_server_is_away_and_gives_up_on_a_rejection() ->
         await scene.wait(60)
         assert len(scene.server.calls) == 3
         assert scene.recorder.dropped == 1
+
+
+async def test_words_that_cannot_be_written_are_dropped_and_told(capsys: pytest.CaptureFixture[str]) -> None:
+    """A plugin may read anything from anywhere; the events of others go on, also after the counts were refreshed."""
+    scene = Scene()
+    async with scene.running():
+        for _ in range(3):
+            scene.recorder.event(POD, "Warning", "\ud800", "Scheduling", "half a character")
+            await scene.wait()
+        assert scene.recorder.dropped == 2  # the third one only counted
+        assert "Unable to write event" in capsys.readouterr().err
+        await scene.wait(REFRESH_SECONDS + FINISH_SECONDS)
+        scene.record()
+        await scene.wait()
+        assert len(scene.server.calls) == 1
 
 
 async def test_a_full_queue_drops_and_counts() -> None:
