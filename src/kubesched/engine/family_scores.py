@@ -11,7 +11,7 @@ from kubesched.engine.asked import Asked
 from kubesched.engine.lineup import Lineup, Reaches, ask_score
 from kubesched.engine.pre_scoring import PreScoreAnswers
 from kubesched.engine.score_column import ScoreColumn
-from kubesched.engine.tracker import MOST_ROWS_ONE_BY_ONE
+from kubesched.engine.tracker import MOST_ROWS_ONE_BY_ONE, RowArray
 from kubesched.framework import CycleState, Reach, ScorePlugin
 
 
@@ -142,6 +142,12 @@ class FamilyScores:
         points = self._points
         assert points is not None, "made before anybody adds them up"
         return points if isinstance(points, int) else int(points[row])
+
+    def points_of(self, rows: RowArray) -> Integers | int:
+        """As `points_at`, for many rows at once."""
+        points = self._points
+        assert points is not None, "made before anybody adds them up"
+        return points if isinstance(points, int) else points[rows]
 
     def not_local(self, state: CycleState) -> list[tuple[ScorePlugin, int, ScoreColumn | None]]:
         """The plugins whose scores depend on other rows or on the cycle, with their weights and kept raw scores.

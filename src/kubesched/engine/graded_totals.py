@@ -11,6 +11,7 @@ import numpy as np
 from kubesched.columns import Integers, LabelColumn, PodInfo
 from kubesched.engine.score_column import ScoreColumn, normalized
 from kubesched.engine.selection import INFEASIBLE, RowTotals
+from kubesched.engine.tracker import RowArray
 from kubesched.framework import CycleState, ScorePlugin
 
 _MOST_KINDS: Final = 1 << 10
@@ -93,14 +94,23 @@ class GradedTotals:
 
     def set(self, row: int, local: int) -> None:
         """A row's kind, or the part of its total that depends on it alone, may have changed."""
-        if local != INFEASIBLE:
-            kind = self._seen_at(row)
-            number = self._kind_of.get(kind)
-            if number is None:
-                number = self._kind_of[kind] = len(self._kinds)
-                self._kinds.append(kind)
-            local = local * _MOST_KINDS + number
-        self._filed.set(row, local)
+        filed = local if local == INFEASIBLE else local * _MOST_KINDS + self._number_of(self._seen_at(row))
+        self._filed.set(row, filed)
+
+    def set_all(self, rows: RowArray, local: Integers) -> None:
+        """As `set`, for many rows at once."""
+        feasible = local != INFEASIBLE
+        seen = zip(*[facet.kinds()[rows[feasible]].tolist() for facet in self._facets], strict=True)
+        filed = local.copy()
+        filed[feasible] = local[feasible] * _MOST_KINDS + [self._number_of(kind) for kind in seen]
+        self._filed.set_all(rows, filed)
+
+    def _number_of(self, kind: tuple[int, ...]) -> int:
+        number = self._kind_of.get(kind)
+        if number is None:
+            number = self._kind_of[kind] = len(self._kinds)
+            self._kinds.append(kind)
+        return number
 
     def grade(self, state: CycleState, pod: PodInfo) -> bool:
         """Normalise the scores of the kinds that there are. False if there are too many: these totals are void then."""

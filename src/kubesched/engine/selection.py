@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 
 from kubesched.columns import Integers
+from kubesched.engine.tracker import RowArray
 
 INFEASIBLE: Final = -1
 """The total of a row that does not take the pod: below every real total."""
@@ -51,6 +52,15 @@ class RowTotals:
             self._by_row[row] = total
             self._join(row, total)
             self._leave(row, before)
+
+    def set_all(self, rows: RowArray, totals: Integers) -> None:
+        """As `set`, for many rows at once."""
+        before = self._by_row[rows]
+        self._by_row[rows] = totals
+        for row, old, new in zip(rows.tolist(), before.tolist(), totals.tolist(), strict=True):
+            if old != new:
+                self._join(row, new)
+                self._leave(row, old)
 
     def best(self, random: Random) -> int:
         """A row with the highest total, each with the same probability; -1 if every row is infeasible."""

@@ -100,10 +100,13 @@ class Totals:
 
     def set_all(self, rows: RowArray, points: Integers, fits: Booleans, is_new: Booleans) -> None:
         """As `set`, for many rows at once; `is_new` says where `fits` is another than before."""
-        if self._points is not None:
-            changed = (is_new | (self._points[rows] != points)).nonzero()[0]
-            for position in changed.tolist():
-                self.set(rows.item(position), points.item(position), fits.item(position))
+        if self._points is None:
+            return
+        changed = (is_new | (self._points[rows] != points)).nonzero()[0]
+        rows, points = rows[changed], points[changed]
+        self._points[rows] = points
+        if self._totals is not None and len(rows):
+            self._totals.set_all(rows, np.where(fits[changed], points + self._family.points_of(rows), INFEASIBLE))
 
     def kept(self, state: CycleState, pod: PodInfo) -> RowTotals | GradedTotals | None:
         """The totals of all rows, if no plugin needs to be asked anything but to normalise."""

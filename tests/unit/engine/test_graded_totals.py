@@ -86,6 +86,28 @@ def test_totals_by_kinds_are_those_of_the_rows(
             assert expected[totals.best(Random(1))] == max(expected)
 
 
+@settings(max_examples=80, deadline=None)
+@given(
+    before=st.lists(st.tuples(locals_, raws), min_size=ROWS, max_size=ROWS),
+    after=st.dictionaries(st.integers(0, ROWS - 1), st.tuples(locals_, raws), min_size=1),
+)
+def test_rows_that_change_at_once_are_filed_as_one_by_one(
+    before: list[tuple[int, int]], after: dict[int, tuple[int, int]]
+) -> None:
+    """Kinds that were never seen before are numbered, rows that do not fit any more have none."""
+    rows = before.copy()
+    scores = column_of([raw for _, raw in rows])
+    totals = GradedTotals([ByValue(scores)], np.array([points for points, _ in rows]))
+    for row, (points, raw) in after.items():
+        rows[row] = points, raw
+        scores.raw[row] = raw
+    totals.set_all(np.array([*after], dtype=np.intp), np.array([points for points, _ in after.values()]))
+    local = [points for points, _ in rows]
+    if set(local) != {INFEASIBLE}:
+        assert totals.grade(CycleState(POD), POD)
+        assert totals.by_row.tolist() == added_up(local, [ByValue(scores)])
+
+
 def test_rows_of_several_kinds_with_the_same_total_are_drawn_alike() -> None:
     """Two kinds get the same points, so that three rows are the best ones."""
     totals = GradedTotals([ByValue(column_of([5, 5, 0, 0, 0, 0]))], np.array([0, 0, 200, 0, 0, 0]))

@@ -106,6 +106,26 @@ def test_changes_keep_the_choice_fair(totals: list[int], changes: list[tuple[int
     assert kept.by_row.tolist() == totals
 
 
+@settings(max_examples=100, deadline=None, derandomize=True)
+@given(
+    totals=st.lists(st.integers(-1, 3), min_size=1, max_size=60),
+    batches=st.lists(st.dictionaries(st.integers(0, 59), st.integers(-1, 4)), max_size=4),
+)
+def test_many_changes_at_once_keep_the_choice_fair(totals: list[int], batches: list[dict[int, int]]) -> None:
+    """As if they had come one by one."""
+    kept = RowTotals(np.array(totals, dtype=np.int64))
+    for batch in batches:
+        changes = {row: total for row, total in batch.items() if row < len(totals)}
+        for row, total in changes.items():
+            totals[row] = total
+        kept.set_all(np.array([*changes], dtype=np.intp), np.array([*changes.values()], dtype=np.int64))
+        kept.best(Random(1))
+    assert kept.by_row.tolist() == totals
+    assert kept.levels == Counter(totals)
+    if tied := tied_rows(totals):
+        assert chosen_rows(kept) == Counter(tied)
+
+
 def test_positions_are_chosen_evenly_too() -> None:
     """`best_of` is for scores that are not kept."""
     totals = np.array([2, 9, 9, 1, 9])
