@@ -133,15 +133,21 @@ class Evaluator:
             self._evaluations.drop(fit.kept)
             raise
 
-    def fits_with_nominated(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Booleans:
-        """Which nodes of a view (with its "what if") pass all filters, with nominated pods added and without."""
+    def fits_with_nominated(
+        self, state: CycleState, pod: PodInfo, nodes: NodeView, *, passed_before: bool = False
+    ) -> Booleans:
+        """Which nodes of a view (with its "what if") pass all filters, with nominated pods added and without.
+
+        Those that have `passed_before` did so with other pods: whoever looks at nodes alone is not asked again.
+        """
         plugins = [plugin for plugin in self._lineup.filters if plugin.name not in state.skipped_filters]
-        fits = self._passes(plugins, state, pod, nodes)
+        by_pods = [plugin for plugin in plugins if plugin.name not in self._lineup.by_node_alone]
+        fits = self._passes(by_pods if passed_before else plugins, state, pod, nodes)
         nominated = self._nominated(pod, nodes)
         if nominated is None or not fits.any():
             return fits
         supposed = nominated if nodes.what_if is None else nodes.what_if | nominated
-        return fits & self._passes(plugins, state, pod, nodes.supposing(supposed))
+        return fits & self._passes(by_pods, state, pod, nodes.supposing(supposed))
 
     def reasons_with_nominated(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Counter[str]:
         """Why nodes of a view fail the question of `fits_with_nominated`: each reason with its number of nodes.

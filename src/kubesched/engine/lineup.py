@@ -78,6 +78,16 @@ class Lineup:
     def with_basis(self) -> list[Plugin]:
         return [plugin for plugin in self.plugins.values() if type(plugin).basis is not Plugin.basis]
 
+    @cached_property
+    def by_node_alone(self) -> frozenset[str]:
+        """The plugins whose answers about a node have nothing to do with pods, there or elsewhere."""
+        with_basis = {plugin.name for plugin in self.with_basis}
+        return frozenset(
+            plugin.name
+            for plugin, reaches in zip(self.plugins.values(), self.fixed_reaches, strict=True)
+            if reaches.reach is Reach.NODE and plugin.name not in with_basis and not _looks_at_template(plugin)
+        )
+
     def based(self, numbers: tuple[int, ...]) -> Sequence[Based]:
         """Those of `with_basis` at these places: one list for all templates whose answers rest on the same."""
         known = self._based.get(numbers)

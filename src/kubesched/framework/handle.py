@@ -211,10 +211,13 @@ class Handle(Protocol):
         """Run something beside the scheduling of pods; it is waited for when the scheduler stops."""
         ...
 
-    def fits_with_nominated(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Booleans:
+    def fits_with_nominated(
+        self, state: CycleState, pod: PodInfo, nodes: NodeView, *, passed_before: bool = False
+    ) -> Booleans:
         """Run the profile's filters over a view (usually one with a "what if"), nominated pods counted in.
 
         Fits are what is left after both passes: with the nominated pods of equal or higher priority, and without.
+        Nodes that have `passed_before` did so with other pods: whoever looks at nodes alone is not asked again.
         """
         ...
 

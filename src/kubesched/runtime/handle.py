@@ -34,7 +34,9 @@ from kubesched.runtime.waiting_pods import WaitingPods
 class FiltersWithNominated(Protocol):
     """A profile's engine, as far as its plugins may ask it."""
 
-    def fits_with_nominated(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Booleans: ...
+    def fits_with_nominated(
+        self, state: CycleState, pod: PodInfo, nodes: NodeView, *, passed_before: bool = False
+    ) -> Booleans: ...
     def reasons_with_nominated(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Counter[str]: ...
 
 
@@ -109,9 +111,11 @@ class ProfileHandle:
     def start_task(self, work: Coroutine[Any, Any, None]) -> None:
         self._shared.start_task(work)
 
-    def fits_with_nominated(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Booleans:
+    def fits_with_nominated(
+        self, state: CycleState, pod: PodInfo, nodes: NodeView, *, passed_before: bool = False
+    ) -> Booleans:
         assert self.engine is not None, "the profile's engine is not set up yet"
-        return self.engine.fits_with_nominated(state, pod, nodes)
+        return self.engine.fits_with_nominated(state, pod, nodes, passed_before=passed_before)
 
     def reasons_with_nominated(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Counter[str]:
         assert self.engine is not None, "the profile's engine is not set up yet"

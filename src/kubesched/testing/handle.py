@@ -78,7 +78,9 @@ class FakeHandle:
     def start_task(self, work: Coroutine[Any, Any, None]) -> None:
         self.tasks.append(asyncio.get_running_loop().create_task(work))
 
-    def fits_with_nominated(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Booleans:
+    def fits_with_nominated(
+        self, state: CycleState, pod: PodInfo, nodes: NodeView, *, passed_before: bool = False
+    ) -> Booleans:
         fits = nodes.exists
         for plugin in self.filters:
             fits = fits & plugin.filter_nodes(state, pod.template, nodes).fitting

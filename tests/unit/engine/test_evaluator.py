@@ -306,6 +306,45 @@ def test_a_filter_may_fail_on_nodes_that_an_earlier_one_rejects() -> None:
         bench.evaluator.fits_with_nominated(state, info, everywhere)
 
 
+class Counting(FilterPlugin):
+    """Takes every node, and counts how often it is asked."""
+
+    def __init__(self, name: str, reach: Reach) -> None:
+        self.name = name  # type: ignore[misc]  # one class for several plugins
+        self.reach = reach  # type: ignore[misc]
+        self.asked = 0
+
+    def filter_nodes(self, state: CycleState, pod: PodTemplate, nodes: NodeView) -> Verdict:
+        self.asked += 1
+        return Verdict.fits(nodes)
+
+
+class CountingWithBasis(Counting):
+    """It looks at something beyond the node: at pods of its domain, perhaps."""
+
+    def basis(self, pod: PodTemplate) -> int:
+        return 1
+
+
+def test_with_other_pods_on_a_node_only_plugins_that_may_see_pods_are_asked_again() -> None:
+    """A preemption's dry run asks about the same nodes many times."""
+    by_node, by_sums = Counting("ByNode", Reach.NODE), Counting("BySums", Reach.SUMS)
+    by_basis, by_cycle = CountingWithBasis("ByBasis", Reach.NODE), Counting("ByCycle", Reach.CYCLE)
+    plugins = (by_node, by_sums, by_basis, by_cycle)
+    bench = Bench(*plugins)
+    bench.nominator.add(bench.info("claim", nominated_node="a", priority=10), None)
+    info = bench.info()
+    state = bench.evaluator.filter(info).state
+
+    def asked(*, passed_before: bool) -> list[int]:
+        before = [plugin.asked for plugin in plugins]
+        bench.evaluator.fits_with_nominated(state, info, bench.cluster.view(), passed_before=passed_before)
+        return [plugin.asked - count for plugin, count in zip(plugins, before, strict=True)]
+
+    assert asked(passed_before=False) == [1, 2, 2, 2], "without nominated pods, and with them"
+    assert asked(passed_before=True) == [0, 2, 2, 2]
+
+
 class Stumbles(FilterPlugin):
     """Kept; fails on nodes with a label."""
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from typing import Final
+from collections.abc import Mapping
+from typing import Final, NamedTuple
 
 from kubesched.framework import Victims
 from kubesched.objects import Pod
@@ -12,14 +12,31 @@ from kubesched.objects import Pod
 _LOWEST_PRIORITY: Final = -(2**31)
 
 
-def _sum_of_priorities(victims: Victims) -> int:
-    # Counted from the lowest priority there is, so that more victims are never cheaper than fewer.
-    return sum(pod.priority - _LOWEST_PRIORITY for pod in victims.pods)
+class Cost(NamedTuple):
+    """Lower is better; each part decides only if those before it are equal (pickOneNodeForPreemption)."""
+
+    pdb_violations: int
+    highest_priority: int
+    sum_of_priorities: int
+    """Counted from the lowest priority there is, so that more victims are never cheaper than fewer."""
+    victims: int
+    started: float
+    """When the first one of the highest priority did, negated: the later that was, the less work is lost."""
+
+    @classmethod
+    def of(cls, victims: Victims) -> Cost:
+        priorities = [pod.priority for pod in victims.pods]
+        return cls(
+            victims.pdb_violations,
+            priorities[0],
+            sum(priorities) - len(priorities) * _LOWEST_PRIORITY,
+            len(priorities),
+            -_first_start_of_priority(max(priorities), victims),
+        )
 
 
-def _start_of_most_important(victims: Victims) -> float:
-    highest = max(pod.priority for pod in victims.pods)
-    return min(_start_time(pod) for pod in victims.pods if pod.priority == highest)
+def _first_start_of_priority(priority: int, victims: Victims) -> float:
+    return min([_start_time(pod) for pod in victims.pods if pod.priority == priority])
 
 
 def _start_time(pod: Pod) -> float:
@@ -28,23 +45,10 @@ def _start_time(pod: Pod) -> float:
     return math.inf if started is None else started.timestamp()
 
 
-COSTS: Final[tuple[Callable[[Victims], float], ...]] = (
-    lambda victims: victims.pdb_violations,
-    lambda victims: victims.pods[0].priority,
-    _sum_of_priorities,
-    lambda victims: len(victims.pods),
-    lambda victims: -_start_of_most_important(victims),
-)
-"""Lower is better; each decides only among those that the ones before it left (pickOneNodeForPreemption)."""
-
-
 def cheapest(candidates: Mapping[str, Victims]) -> dict[str, Victims]:
     """The candidates that are equally good in the end."""
-    left = dict(candidates)
-    for cost in COSTS:
-        if len(left) <= 1:
-            break
-        costs = {node: cost(victims) for node, victims in left.items()}
-        lowest = min(costs.values())
-        left = {node: victims for node, victims in left.items() if costs[node] == lowest}
-    return left
+    if len(candidates) <= 1:
+        return dict(candidates)
+    costs = {node: Cost.of(victims) for node, victims in candidates.items()}
+    lowest = min(costs.values())
+    return {node: victims for node, victims in candidates.items() if costs[node] == lowest}

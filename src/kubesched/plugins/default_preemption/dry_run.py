@@ -118,7 +118,8 @@ class DryRun:
             trying = np.flatnonzero(counts > turn)
             tried = turns[starts[trying] + turn]
             world |= here.changed(gone=refused, again=tried)
-            fits = self._handle.fits_with_nominated(self._state, self._pod, here.nodes.supposing(world))[trying]
+            nodes = here.nodes.supposing(world)
+            fits = self._handle.fits_with_nominated(self._state, self._pod, nodes, passed_before=True)[trying]
             evicted[tried[fits]] = False
             refused = tried[~fits]
         return evicted

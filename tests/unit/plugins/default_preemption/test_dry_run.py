@@ -112,10 +112,12 @@ class FailsOn(FakeHandle):
 
     node = ""
 
-    def fits_with_nominated(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Booleans:
+    def fits_with_nominated(
+        self, state: CycleState, pod: PodInfo, nodes: NodeView, *, passed_before: bool = False
+    ) -> Booleans:
         if self.node in [nodes.name(position) for position in range(len(nodes))]:
             raise PluginFailedError("Picky", "Filter", f"failed on {self.node}")
-        return super().fits_with_nominated(state, pod, nodes)
+        return super().fits_with_nominated(state, pod, nodes, passed_before=passed_before)
 
 
 @pytest.mark.parametrize(
