@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from kubesched.assembly.up_cluster import ClusterOptions, EmbeddedCluster
+from kubesched.cluster.apiserver.storage.directory import DataDirectory
 from kubesched.cluster.apiserver.storage.journal import Row, SqliteJournal
 
 
@@ -46,6 +47,7 @@ async def test_a_full_disk_is_told_in_a_line(
         await cluster.crashed.wait()
     with pytest.raises(OSError, match="disk is full"):
         await cluster.stop()
+    DataDirectory(tmp_path).close()  # it belongs to nobody any more
     said = "cannot write to the data directory: database or disk is full"
     assert (status, answer["message"]) == (500, f"Internal error occurred: {said}")
     printed = capsys.readouterr().err

@@ -139,9 +139,11 @@ class ApiServer:
             self._server.should_exit = True
             await self._serving
             self._app = self._server = self._serving = None
-            await self.store.close()
-            if self._directory is not None:
-                self._directory.close()
+            try:
+                await self.store.close()
+            finally:
+                if self._directory is not None:
+                    self._directory.close()
 
     @property
     def port(self) -> int:

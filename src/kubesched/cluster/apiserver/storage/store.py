@@ -145,9 +145,12 @@ class Store:
             raise self._failure
 
     async def close(self) -> None:
-        await self.settled()
-        if self._journal is not None:
-            self._journal.close()
+        """Raises OSError if not all writes became durable; it is closed all the same."""
+        try:
+            await self.settled()
+        finally:
+            if self._journal is not None:
+                self._journal.close()
 
     def _record(self, bucket: Bucket, change: Change) -> None:
         if self._journal is None:
