@@ -8,7 +8,7 @@ ranking.best()         ->  a node
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from random import Random
 from typing import Final
 
@@ -24,6 +24,7 @@ from kubesched.engine.ranking import Ranking
 from kubesched.engine.row_statuses import PluginVerdict
 from kubesched.engine.totals import Scores
 from kubesched.framework import CycleState, FilterPlugin, Nominator, Stopwatch
+from kubesched.framework.cycle_state import NOBODY
 from kubesched.framework.stopwatch import ATTEMPTS_PER_SAMPLE
 
 _FEW_NODES: Final = 8
@@ -56,13 +57,15 @@ class Evaluator:
         self._attempts = 0
         self._evaluations = Evaluations(lineup, cluster, memory)
 
-    def filter(self, pod: PodInfo) -> Fit:
-        """Run PreFilter and Filter. Raises PluginError if a plugin fails."""
+    def filter(self, pod: PodInfo, companions: Set[str] = NOBODY) -> Fit:
+        """Run PreFilter and Filter. Raises PluginError if a plugin fails. For `companions` see CycleState."""
         standing = self._evaluations.standing_of(pod.template)
         kept = self._evaluations.kept_for(pod, standing)
         try:
             stopwatch = self._next_stopwatch()
             state = kept.start(pod, standing.bases, stopwatch)
+            if companions:
+                state.companions = companions
             if stopwatch is not None:
                 return self._filter_timed(stopwatch, kept, state, pod)
             pre_filtered = kept.pre_filter(state, pod)

@@ -33,6 +33,8 @@ class CycleState(msgspec.Struct, eq=False):
     skipped_scores: Set[str] = NOBODY
     pods_to_activate: dict[str, PodInfo] = {}
     """Pods, by uid, that a plugin wants tried at once when this attempt ends well."""
+    companions: Set[str] = NOBODY
+    """While a group is tried: those of its pods, by uid, that have got a node in thought so far."""
     stopwatch: Stopwatch | None = None
     """Times the calls of this attempt, if it is one of those that are looked at."""
     _values: Mapping[Hashable, Any] = NOTHING
@@ -67,4 +69,5 @@ class CycleState(msgspec.Struct, eq=False):
         copy.skipped_filters = frozenset(self.skipped_filters)
         copy.skipped_scores = frozenset(self.skipped_scores)
         copy.pods_to_activate = self.pods_to_activate
+        copy.companions = self.companions
         return copy

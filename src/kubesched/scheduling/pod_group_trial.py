@@ -6,7 +6,7 @@ is asked.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 from random import Random
 from typing import Final
@@ -102,12 +102,14 @@ class GroupTrial:
         """Try the pods one after the other. A gang's Permit says whether enough of them got a node."""
         result = GroupResult(Status.unschedulable(GROUP_UNSCHEDULABLE))
         assumed: list[tuple[QueuedPod, Decision]] = []
+        companions: set[str] = set()
         try:
             for queued in members:
-                tried = await self._try(queued, within, preempts=preempts)
+                tried = await self._try(queued, within, companions, preempts=preempts)
                 result.pods.append(tried)
                 if tried.decision is not None:
                     assumed.append((queued, tried.decision))
+                    companions.add(queued.uid)
                     self._count_in(result, tried)
                 elif tried.rejected is not None and not tried.rejected.status.is_rejection:
                     problem = f"failed to schedule other pod from a pod group: {tried.rejected.status.message}"
@@ -119,8 +121,10 @@ class GroupTrial:
                 self._revert(queued, decision)
         return result
 
-    async def _try(self, queued: QueuedPod, within: Confines | None, *, preempts: bool) -> PodResult:
-        decision = await self._cycle.decide(queued, within, preempts=preempts)
+    async def _try(
+        self, queued: QueuedPod, within: Confines | None, companions: Set[str], *, preempts: bool
+    ) -> PodResult:
+        decision = await self._cycle.decide(queued, within, preempts, companions)
         rejected: Rejected | None = None
         if isinstance(decision, Rejected):
             rejected = decision

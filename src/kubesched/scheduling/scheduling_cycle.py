@@ -10,7 +10,7 @@ that the extenders named is atomic, too.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
@@ -20,6 +20,7 @@ import msgspec
 from kubesched.engine import Evaluator, Fit
 from kubesched.errors import IllegalTransitionError, KubeschedError, PluginError, what_and_where
 from kubesched.framework import CycleState, Diagnosis, NominatingInfo, QueuedPod, Status
+from kubesched.framework.cycle_state import NOBODY
 from kubesched.framework.diagnosis import ListedStatuses
 from kubesched.framework.stopwatch import timed_point_async
 from kubesched.runtime.profile import Profile
@@ -69,19 +70,23 @@ class SchedulingCycle:
         self._sampler = sampler
 
     async def decide(
-        self, queued: QueuedPod, within: Confines | None = None, preempts: bool = True
+        self,
+        queued: QueuedPod,
+        within: Confines | None = None,
+        preempts: bool = True,
+        companions: Set[str] = NOBODY,
     ) -> Decision | Rejected:
         """Choose a node for a pod, among all or as if there were no others than those `within`.
 
-        If no node takes it, PostFilter is asked, unless `preempts` is False. Never raises because of a plugin, an
-        extender or the pod: those are rejections.
+        If no node takes it, PostFilter is asked, unless `preempts` is False. `companions` are pods of its group that
+        were tried before it. Never raises because of a plugin, an extender or the pod: those are rejections.
         """
         pod = queued.info.pod
         trace = DecisionTrace(self._profile.handle.clock, pod) if log.loudest >= TRACED_FROM else None
         try:
             if not self._cache.cluster.nodes.node_count:
                 return Rejected(Status.unresolvable(NO_NODES))
-            fit, points = self._filter(queued, within), NO_POINTS
+            fit, points = self._filter(queued, within, companions), NO_POINTS
             if pod.status.nominated_node_name or not self._extenders.is_empty:
                 fit, points = await self._hear_others(queued, within, fit)
             else:
@@ -113,7 +118,7 @@ class SchedulingCycle:
             asked_at = self._moment()
             is_accepted = await self._extenders.accept(queued.info.pod, node)
             if self._moment() != asked_at:
-                fit = self._filter(queued, within)
+                fit = self._filter(queued, within, fit.state.companions)
             if is_accepted and fit.node(nominated) is not None:
                 fit.keep_only_node(nominated)
                 return fit, NO_POINTS
@@ -123,12 +128,12 @@ class SchedulingCycle:
         asked_at = self._moment()
         opinion = await self._extenders.ask(queued.info.pod, fit.nodes())
         if self._moment() != asked_at:
-            fit = self._filter(queued, within)
+            fit = self._filter(queued, within, fit.state.companions)
         fit.keep_only_named(opinion.fitting, opinion.rejected, by=EXTENDER)
         return fit, opinion.points
 
-    def _filter(self, queued: QueuedPod, within: Confines | None) -> Fit:
-        fit = self._evaluator.filter(queued.info)
+    def _filter(self, queued: QueuedPod, within: Confines | None, companions: Set[str]) -> Fit:
+        fit = self._evaluator.filter(queued.info, companions)
         if within is not None:
             fit.confine_to(within.rows())
         return fit

@@ -181,9 +181,9 @@ def test_devices_on_their_way_are_taken() -> None:
     handle = FakeHandle().load(make_node("a"), on("a", "x", "y"), make_device_class("gpu", extended_resource=GPU))
     totals, ledger = DeviceTotals(handle), Ledger.shared(handle.objects, counts_shares=True)
     assert counted(totals, handle) == {"a": (2, 0)}
-    ledger.add_pending(owner_of("a", "y"))
+    ledger.add_pending(owner_of("a", "y"), "pod")
     assert counted(totals, handle) == {"a": (2, 1)}
-    ledger.remove_pending("default/owner")
+    ledger.remove_pending("default/owner", "pod")
     assert counted(totals, handle) == {"a": (2, 0)}
 
 

@@ -276,9 +276,9 @@ def test_ledger_counts_each_claim_once() -> None:
     store = FakeHandle().objects.of(ResourceClaim)
     ledger = Ledger(store, counts_shares=True)
     store.set(make_resource_claim())
-    ledger.add_pending(allocated("1"))
+    ledger.add_pending(allocated("1"), "pod")
     assert ledger.assume(allocated("2"))
-    assert ledger.remove_pending("default/claim")
+    assert ledger.remove_pending("default/claim", "pod")
     assert ledger.usage(POOL).owners == {"x": 1}
     store.set(replace(make_resource_claim(), metadata=replace(make_resource_claim().metadata, resource_version="1")))
     assert ledger.usage(POOL).owners == {"x": 1}, "an outdated event does not undo what was written since"
@@ -287,4 +287,4 @@ def test_ledger_counts_each_claim_once() -> None:
     assert set(ledger.touched.since(0) or ()) == {POOL}
     store.remove(allocated("2"))
     assert not ledger.usage(POOL).owners
-    assert not ledger.remove_pending("default/claim")
+    assert not ledger.remove_pending("default/claim", "pod")

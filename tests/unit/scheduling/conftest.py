@@ -17,7 +17,7 @@ from kubesched.assembly.memory_api import MemoryApi
 from kubesched.clock import VirtualClock
 from kubesched.config import FeatureGates, default_config, load_config
 from kubesched.framework import NominatingInfo, Plugin
-from kubesched.objects import Pod, PodCondition
+from kubesched.objects import Pod, PodCondition, ResourceClaim
 from kubesched.runtime.profile import Profile
 from kubesched.testing.recording import RecordingRecorder
 
@@ -81,12 +81,13 @@ def new_scheduler() -> Iterator[NewScheduler]:
 
 
 class HoldingApi(MemoryApi):
-    """Memory that can refuse a pod's binding, or hold it until it is let go; by pod name."""
+    """Memory that can refuse a pod's binding, or hold it until it is let go; by pod name. Claims can be held, too."""
 
     def __init__(self) -> None:
         super().__init__()
         self.errors: dict[str, Exception] = {}
         self.held: dict[str, asyncio.Event] = {}
+        self.claims_held: asyncio.Event | None = None
         self.statuses: list[tuple[str, PodCondition | None, NominatingInfo | None]] = []
 
     async def bind(self, pod: Pod, node_name: str) -> None:
@@ -95,6 +96,11 @@ class HoldingApi(MemoryApi):
         if (error := self.errors.get(pod.metadata.name)) is not None:
             raise error
         await super().bind(pod, node_name)
+
+    async def patch(self, kind: Any, *where: Any, **options: Any) -> Any:
+        if kind is ResourceClaim and self.claims_held is not None:
+            await self.claims_held.wait()
+        return await super().patch(kind, *where, **options)
 
     async def patch_pod_status(
         self, pod: Pod, condition: PodCondition | None, nominating: NominatingInfo | None

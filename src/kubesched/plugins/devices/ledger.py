@@ -3,14 +3,15 @@
     reserve ──► pending ──PreBind──► assumed ──watch event──► (the store)
                    └──unreserve──► (nothing)
 
-A pending allocation is decided, but not written: its devices are taken, and other pods must wait for the claim.
+A pending allocation is decided, but not written: its devices are taken, and other pods must wait for the claim. Pods of
+one group may hold it together: the first that is bound writes it, and if none is, the last that lets go ends it.
 An assumed claim was written, and the watch has not delivered it yet.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from dataclasses import dataclass, field
 
 from kubesched.columns import Journal
@@ -41,6 +42,14 @@ class PoolUsage:
 _UNUSED = PoolUsage()
 
 
+@dataclass(frozen=True, slots=True)
+class _Pending:
+    """A claim with its allocation, and the uids of the pods that count on it."""
+
+    claim: ResourceClaim
+    holders: set[str]
+
+
 class Ledger:
     """The claims with their allocations, and the devices taken by them."""
 
@@ -49,7 +58,7 @@ class Ledger:
         self._claims = claims
         self._counts_shares = counts_shares
         self._assumed: dict[str, ResourceClaim] = {}
-        self._pending: dict[str, ResourceClaim] = {}
+        self._pending: dict[str, _Pending] = {}
         self._counted: dict[str, AllocationResult] = {}
         self._usage: dict[PoolId, PoolUsage] = {}
         self.touched: Journal[PoolId] = Journal()
@@ -67,6 +76,11 @@ class Ledger:
     def get(self, namespace: str, name: str) -> ResourceClaim | None:
         """The latest known version of a claim."""
         return self._assumed.get(f"{namespace}/{name}") or self._claims.get(name, namespace)
+
+    def latest(self, claim: ResourceClaim) -> ResourceClaim:
+        """A claim as it is known now; as given, if it is gone."""
+        known = self.get(claim.metadata.namespace, claim.metadata.name)
+        return known if known is not None and known.metadata.uid == claim.metadata.uid else claim
 
     def owned_by(self, owner_uid: str) -> list[ResourceClaim]:
         """The claims that an object manages."""
@@ -90,20 +104,33 @@ class Ledger:
     # ---- allocations on their way ----------------------------------------------------------------------------------
 
     def pending(self, uid: str) -> AllocationResult | None:
-        claim = self._pending.get(uid)
-        return claim.status.allocation if claim is not None else None
+        pending = self._pending.get(uid)
+        return pending.claim.status.allocation if pending is not None else None
 
-    def add_pending(self, claim: ResourceClaim) -> None:
-        """Count the allocation in this claim's status, though nobody has written it."""
-        self._pending[claim.metadata.uid] = claim
+    def is_held_by(self, uid: str, pods: Set[str]) -> bool:
+        """Whether one of these pods holds the pending allocation of a claim."""
+        pending = self._pending.get(uid)
+        return pending is not None and not pending.holders.isdisjoint(pods)
+
+    def add_pending(self, claim: ResourceClaim, holder: str) -> None:
+        """Count the allocation in this claim's status, though nobody has written it. One that is pending stays."""
+        pending = self._pending.setdefault(claim.metadata.uid, _Pending(claim, set()))
+        pending.holders.add(holder)
         self._recount(claim.metadata.uid, self.get(claim.metadata.namespace, claim.metadata.name))
 
-    def remove_pending(self, uid: str) -> bool:
-        """The allocation was written, or will not be. False if there was none."""
-        claim = self._pending.pop(uid, None)
-        if claim is None:
+    def remove_pending(self, uid: str, holder: str, *, is_written: bool = False) -> bool:
+        """A pod lets go of an allocation: written, it ends for all holders. True if it ended.
+
+        Idempotent: nothing happens if the pod does not hold it (any longer).
+        """
+        pending = self._pending.get(uid)
+        if pending is None or holder not in pending.holders:
             return False
-        self._recount(uid, self.get(claim.metadata.namespace, claim.metadata.name))
+        pending.holders.remove(holder)
+        if pending.holders and not is_written:
+            return False
+        del self._pending[uid]
+        self._recount(uid, self.get(pending.claim.metadata.namespace, pending.claim.metadata.name))
         return True
 
     # ---- devices ---------------------------------------------------------------------------------------------------

@@ -16,10 +16,9 @@ from kubesched.plugins.dynamic_resources.outcomes import Outcome, score_of_rank
 from kubesched.plugins.dynamic_resources.requests import ClaimPlan
 
 
-def score_of_allocated(claim: ResourceClaim) -> int:
+def score_of_allocated(claim: ResourceClaim, allocation: AllocationResult) -> int:
     """The same for a claim that was allocated before."""
-    allocation = claim.status.allocation
-    references = {result.request for result in allocation.devices.results} if allocation is not None else set()
+    references = {result.request for result in allocation.devices.results}
     return sum(
         score_of_rank(k)
         for request in claim.spec.devices.requests

@@ -38,19 +38,27 @@ class ClaimWriter:
         self._clock = clock
         self._stamps = stamps
 
-    async def bind(self, claim: ResourceClaim, pod: Pod, allocation: AllocationResult | None) -> ResourceClaim:
-        """Reserve a claim for a pod, with its allocation if it has none yet (bindClaim)."""
+    async def bind(
+        self, claim: ResourceClaim, pod: Pod, allocation: AllocationResult | None, *, may_be_shared: bool = False
+    ) -> ResourceClaim:
+        """Reserve a claim for a pod, with its allocation if it has none yet (bindClaim).
+
+        An allocation that `may_be_shared` may have been written by another pod of the group, with the same devices.
+        (v1.36.4 fails all pods but the first here, and tries them again: issue 140053.)
+        """
 
         async def attempt(current: ResourceClaim) -> ResourceClaim:
-            key = current.metadata.key
+            key, to_write = current.metadata.key, allocation
             if current.metadata.deletion_timestamp is not None:
                 raise InvalidObjectError(f"claim {key} got deleted in the meantime")
-            if allocation is not None:
-                if current.status.allocation is not None:
+            if to_write is not None and current.status.allocation is not None:
+                if not (may_be_shared and _devices_in(current.status.allocation) == _devices_in(to_write)):
                     raise InvalidObjectError(f"claim {key} got allocated elsewhere in the meantime")
+                to_write = None
+            if to_write is not None:
                 current = await self._add_finalizer(current)
-            status = self._reserved(current, pod, allocation)
-            action = "add allocation and reservation" if allocation is not None else "add reservation"
+            status = self._reserved(current, pod, to_write)
+            action = "add allocation and reservation" if to_write is not None else "add reservation"
             return await self._patch(current, {"status": status}, f"{action} to claim {key}", "status")
 
         return await self._until_no_conflict(claim, attempt)
@@ -152,3 +160,8 @@ class ClaimWriter:
             # An empty patch changes nothing and answers with the claim as it is now.
             claim = await self._api.patch(ResourceClaim, metadata.name, {}, namespace=metadata.namespace)
         raise AssertionError("the last attempt returns or raises")
+
+
+def _devices_in(allocation: AllocationResult) -> list[tuple[str, str, str, str, str | None]]:
+    results = allocation.devices.results
+    return [(result.request, result.driver, result.pool, result.device, result.share_id) for result in results]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from kubesched.objects import Pod, PodResourceClaim, ResourceClaim, ResourceClaimConsumerReference
+from kubesched.objects import AllocationResult, Pod, PodResourceClaim, ResourceClaim, ResourceClaimConsumerReference
 from kubesched.plugins.devices.ledger import Ledger
 
 
@@ -69,6 +69,8 @@ class PodClaims:
     claims: list[ResourceClaim] = field(default_factory=list)
     own: int = 0
     """How many of them the pod's spec names."""
+    shared: dict[int, AllocationResult] = field(default_factory=dict)
+    """By claim: what a pod of the same group got for it in this cycle. It is not written yet, and holds for both."""
 
     @property
     def special(self) -> ResourceClaim | None:
@@ -76,7 +78,11 @@ class PodClaims:
         return self.claims[self.own] if len(self.claims) > self.own else None
 
     def to_allocate(self) -> list[tuple[int, ResourceClaim]]:
-        return [(k, claim) for k, claim in enumerate(self.claims) if claim.status.allocation is None]
+        return [(k, claim) for k, claim in enumerate(self.claims) if self.allocation(k) is None]
+
+    def allocation(self, position: int) -> AllocationResult | None:
+        """What a claim has, or shares."""
+        return self.claims[position].status.allocation or self.shared.get(position)
 
     def __bool__(self) -> bool:
         return bool(self.claims)

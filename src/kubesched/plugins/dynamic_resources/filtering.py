@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import numpy as np
@@ -19,9 +19,16 @@ from kubesched.plugins.dynamic_resources.attempt import Attempt, NodeResult, Wan
 from kubesched.plugins.dynamic_resources.binding_conditions import is_stuck
 from kubesched.plugins.dynamic_resources.devices import Devices
 from kubesched.plugins.dynamic_resources.extended_resources import variant_for
-from kubesched.plugins.dynamic_resources.node_allocatable import misuse, shortages, statuses_of, used_by_others
+from kubesched.plugins.dynamic_resources.node_allocatable import (
+    allocated_devices,
+    misuse,
+    picked_devices,
+    shortages,
+    statuses_of,
+    used_by_others,
+)
 from kubesched.plugins.dynamic_resources.outcomes import CANNOT_ALLOCATE, INVALID_POOLS, UNKNOWN, KeptOutcomes, Outcome
-from kubesched.plugins.dynamic_resources.requests import plan_claims
+from kubesched.plugins.dynamic_resources.requests import ClaimPlan, plan_claims
 
 _REASONS: Final = (
     Reason.unresolvable("cannot schedule extended resource claim"),
@@ -68,6 +75,8 @@ class ClaimFilter:
         errors: dict[int, Status] = {}
         if attempt.searches:
             errors = self._search(nodes, missing, concerned, bits)
+        elif attempt.claims.shared and self._devices.features.node_allocatable:
+            errors = self._take_what_is_shared(nodes, concerned, bits)
         self._check_availability(nodes, concerned & (bits == 0), bits)
         reasons = tuple(self._reasons)
         if not errors:
@@ -130,18 +139,38 @@ class ClaimFilter:
             for place in np.unique(places[fitting & (numbers != UNKNOWN)]).tolist():
                 at = positions[places == place]
                 outcome = kept.outcomes[int(kept.numbers(np.array([place]))[0])]
-                errors |= self._take_from_nodes(wanted, outcome, nodes, at, bits)
+                errors |= self._take_from_nodes(wanted.plans, outcome, nodes, at, bits)
         failed = np.flatnonzero(numbers == UNKNOWN).tolist() if failures else []
         return errors | {int(positions[k]): failures[int(places[k])] for k in failed}
 
+    def _take_what_is_shared(self, nodes: NodeView, concerned: Booleans, bits: Integers) -> dict[int, Status]:
+        """For a pod that needs no other devices than those that a pod of its group has just got."""
+        self._devices.refresh()
+        positions = np.flatnonzero(concerned)
+        places = self._devices.places.of_rows(nodes.row_ids()[positions])
+        errors: dict[int, Status] = {}
+        for place in np.unique(places).tolist():
+            errors |= self._take_from_nodes((), Outcome(), nodes, positions[places == place], bits)
+        return errors
+
     def _take_from_nodes(
-        self, wanted: Wanted, outcome: Outcome, nodes: NodeView, positions: npt.NDArray[np.intp], bits: Integers
+        self,
+        plans: Sequence[ClaimPlan],
+        outcome: Outcome,
+        nodes: NodeView,
+        positions: npt.NDArray[np.intp],
+        bits: Integers,
     ) -> dict[int, Status]:
         """Claims may take resources from the node itself: it must have them besides what the pod requests anyway."""
         rows, resource_features = nodes.row_ids()[positions], nodes.cluster.templates.features
         pools = self._devices.places.pools(int(rows[0]))
         try:
-            statuses = statuses_of(self._pod, wanted.plans, outcome.picks, pools)
+            taken = [
+                (plan.claim, picked_devices(picks, pools)) for plan, picks in zip(plans, outcome.picks, strict=True)
+            ]
+            for k, allocation in self._attempt.claims.shared.items():
+                taken.append((self._attempt.claims.claims[k], allocated_devices(allocation, pools)))
+            statuses = statuses_of(self._pod, taken)
         except InvalidObjectError as error:
             return {int(position): Status.failed(error.problem) for position in positions}
         for row in rows.tolist():
@@ -221,7 +250,7 @@ class ClaimFilter:
         """Allocated claims must be usable from the node, and their devices must not have failed to get ready."""
         now = self._clock.time()
         for k, claim in enumerate(self._attempt.claims.claims):
-            if claim.status.allocation is None:
+            if self._attempt.claims.allocation(k) is None:
                 continue
             matcher = self._attempt.matchers.get(k)
             unusable = ~matching_selector(matcher, nodes) if matcher is not None else np.zeros_like(concerned)
@@ -229,5 +258,6 @@ class ClaimFilter:
                 unusable[:] = True
             unusable &= concerned
             if unusable.any():
-                self._attempt.unavailable.add(k)
+                if claim.status.allocation is not None:
+                    self._attempt.unavailable.add(k)
                 bits[unusable] |= _NOT_AVAILABLE

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 import numpy as np
 from msgspec.structs import replace
@@ -13,28 +13,46 @@ from msgspec.structs import replace
 from kubesched.columns import Booleans, NodeView, PodTable
 from kubesched.errors import InvalidObjectError
 from kubesched.framework import Reason
-from kubesched.objects import NodeAllocatableResourceClaimStatus, Pod, Quantity, ResourceClaim
+from kubesched.objects import AllocationResult, NodeAllocatableResourceClaimStatus, Pod, Quantity, ResourceClaim
 from kubesched.objects.pod_resources import ResourceFeatures, in_scheduler_units, pod_requests
 from kubesched.objects.resource_names import CPU, EPHEMERAL_STORAGE, MEMORY, is_huge_page_resource
 from kubesched.plugins.dynamic_resources.claims import claim_names
 from kubesched.plugins.dynamic_resources.draft import Pick
 from kubesched.plugins.dynamic_resources.places import NodePools
-from kubesched.plugins.dynamic_resources.requests import ClaimPlan
+from kubesched.plugins.dynamic_resources.pools import PoolDevice
 
 Statuses = tuple[NodeAllocatableResourceClaimStatus, ...]
 """What each claim takes from the node, as the pod's status tells it."""
 
 
-def statuses_of(pod: Pod, plans: Sequence[ClaimPlan], picks: Sequence[Sequence[Pick]], node: NodePools) -> Statuses:
+TakenDevice = tuple[PoolDevice, Mapping[str, Quantity] | None]
+"""A device and, where it is shared, how much of it is consumed."""
+
+
+def picked_devices(picks: Iterable[Pick], node: NodePools) -> list[TakenDevice]:
+    return [(node.pools[pool].devices[k], pick.consumed) for pick in picks for pool, k in (pick.position,)]
+
+
+def allocated_devices(allocation: AllocationResult, node: NodePools) -> list[TakenDevice]:
+    """Those that the node sees."""
+    seen = {(pool.id, device.name): device for pool in node.pools for device in pool.devices}
+    return [
+        (device, result.consumed_capacity)
+        for result in allocation.devices.results
+        if (device := seen.get(((result.driver, result.pool), result.device))) is not None
+    ]
+
+
+def statuses_of(pod: Pod, taken: Iterable[tuple[ResourceClaim, Iterable[TakenDevice]]]) -> Statuses:
     """For claims that get these devices. InvalidObjectError for a device that says something impossible."""
     claim_of, containers = claim_names(pod), (*pod.spec.init_containers, *pod.spec.containers)
     found = []
-    for plan, of_claim in zip(plans, picks, strict=True):
+    for claim, devices in taken:
         resources: dict[str, Quantity] = {}
-        for name, amount in _amounts(plan.claim, of_claim, node):
+        for name, amount in _amounts(claim, devices):
             resources[name] = resources[name] + amount if name in resources else amount
         if resources:
-            name = plan.claim.metadata.name
+            name = claim.metadata.name
             users = tuple(c.name for c in containers for used in c.resources.claims if claim_of.get(used.name) == name)
             found.append(
                 NodeAllocatableResourceClaimStatus(resource_claim_name=name, containers=users, resources=resources)
@@ -42,20 +60,18 @@ def statuses_of(pod: Pod, plans: Sequence[ClaimPlan], picks: Sequence[Sequence[P
     return tuple(sorted(found, key=lambda status: status.resource_claim_name))
 
 
-def _amounts(claim: ResourceClaim, picks: Iterable[Pick], node: NodePools) -> Iterator[tuple[str, Quantity]]:
-    for pick in picks:
-        pool, position = pick.position
-        device = node.pools[pool].devices[position]
+def _amounts(claim: ResourceClaim, devices: Iterable[TakenDevice]) -> Iterator[tuple[str, Quantity]]:
+    for device, consumed_of in devices:
         for name, mapping in device.kind.device.node_allocatable_resource_mappings.items():
             if not mapping.capacity_key:
                 yield name, mapping.allocation_multiplier or Quantity.ZERO
                 continue
-            if not pick.consumed:
+            if not consumed_of:
                 raise InvalidObjectError(
                     f"claim {claim.metadata.key}, device {device.name}: ConsumedCapacity is nil, but Capacity key "
                     f"'{mapping.capacity_key}' is set in NodeAllocatableResourceMappings for resource {name}"
                 )
-            if (consumed := pick.consumed.get(mapping.capacity_key)) is not None:
+            if (consumed := consumed_of.get(mapping.capacity_key)) is not None:
                 factor = mapping.allocation_multiplier
                 yield name, consumed if factor is None else consumed.times(factor)
 

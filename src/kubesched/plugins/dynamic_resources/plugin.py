@@ -95,7 +95,7 @@ class DynamicResources(
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Status:
         attempt = Attempt()
         state.write(NAME, attempt)
-        return prepare(attempt, pod.pod, pod.template, self._devices)
+        return prepare(attempt, state, self._devices)
 
     def filter_nodes(self, state: CycleState, pod: PodTemplate, nodes: NodeView) -> Verdict:
         attempt = state.read(NAME, Attempt)
@@ -138,7 +138,11 @@ class DynamicResources(
         attempt = state.read(NAME, Attempt)
         if not (attempt.claims and attempt.results and self._devices.features.prioritized_list):
             return np.zeros(len(nodes), dtype=np.int64)
-        allocated = sum(score_of_allocated(claim) for claim in attempt.claims.claims)
+        allocated = sum(
+            score_of_allocated(claim, allocation)
+            for k, claim in enumerate(attempt.claims.claims)
+            if (allocation := attempt.claims.allocation(k)) is not None
+        )
         scores = [result.outcome.score() + allocated for result in attempt.results]
         by_result = np.array([*scores, 0], dtype=np.int64)  # the last entry is for nodes without a result (-1)
         return by_result[attempt.result_of_row[nodes.row_ids()]]
@@ -154,7 +158,7 @@ class DynamicResources(
 
     def reserve(self, state: CycleState, pod: Pod, node_name: str) -> Status:
         attempt = state.read(NAME, Attempt)
-        return reserve(attempt, node_name, self._handle, self._devices) if attempt.claims else SUCCESS
+        return reserve(attempt, pod, node_name, self._handle, self._devices) if attempt.claims else SUCCESS
 
     def unreserve(self, state: CycleState, pod: Pod, node_name: str) -> None:
         attempt = state.get(NAME)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Final
+from weakref import WeakValueDictionary
 
 from kubesched.errors import ClientError, InvalidObjectError
 from kubesched.framework import SUCCESS, Handle, Status
@@ -31,6 +33,7 @@ class PreBinding:
         self._devices = devices
         self._writer = writer
         self._timeout = timeout
+        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def run(self, attempt: Attempt, pod: Pod, node_name: str) -> Status:
         """A failure leaves what was written; Unreserve takes it back."""
@@ -53,16 +56,26 @@ class PreBinding:
         is_special = position >= attempt.claims.own
         if is_special and allocation is None and not claim.spec.devices.requests:
             return  # device plugins provide the extended resources on this node
+        is_assumed = False
         try:
             if is_special and is_in_memory(claim):
                 claim = attempt.claims.claims[position] = await self._create(attempt, node_name)
-            claim = attempt.claims.claims[position] = await self._writer.bind(claim, pod, allocation)
-            await self._assume(claim, is_special=is_special)
+            async with self._turn(claim):
+                claim = self._devices.ledger.latest(claim)
+                may_be_shared = pod.spec.scheduling_group is not None
+                claim = await self._writer.bind(claim, pod, allocation, may_be_shared=may_be_shared)
+                attempt.claims.claims[position] = claim
+                is_assumed = await self._assume(claim, is_special=is_special)
         finally:
             if allocation is not None:
-                self._devices.ledger.remove_pending(attempt.pending_uids.pop(position, ""))
+                uid = attempt.pending_uids.pop(position, "")
+                self._devices.ledger.remove_pending(uid, pod.metadata.uid, is_written=is_assumed)
         if is_special:
             await self._tell_pod(attempt, pod, claim)
+
+    def _turn(self, claim: ResourceClaim) -> asyncio.Lock:
+        """Pods of a group that share a claim are bound at the same moment: one after the other they do not conflict."""
+        return self._turns.setdefault(claim.metadata.uid, asyncio.Lock())
 
     async def _create(self, attempt: Attempt, node_name: str) -> ResourceClaim:
         variant = attempt.node_result.wanted.variant if attempt.node_result is not None else None
@@ -77,15 +90,17 @@ class PreBinding:
         observer.claim_created("success")
         return claim
 
-    async def _assume(self, claim: ResourceClaim, *, is_special: bool) -> None:
+    async def _assume(self, claim: ResourceClaim, *, is_special: bool) -> bool:
         """Count on what was just written. A claim that was just created may take a moment to be known."""
         ledger = self._devices.ledger
         for _ in range(_SPECIAL_CLAIM_POLLS):
-            if ledger.assume(claim) or not is_special:
-                return
+            is_assumed = ledger.assume(claim)
+            if is_assumed or not is_special:
+                return is_assumed
             if ledger.get(claim.metadata.namespace, claim.metadata.name) is not None:
-                return
+                return False
             await self._handle.clock.sleep(_SPECIAL_CLAIM_POLL_SECONDS)
+        return False
 
     async def _tell_pod(self, attempt: Attempt, pod: Pod, claim: ResourceClaim) -> None:
         variant = attempt.node_result.wanted.variant if attempt.node_result is not None else None

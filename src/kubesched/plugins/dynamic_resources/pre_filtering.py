@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from kubesched.columns import PodTemplate
 from kubesched.errors import InvalidObjectError
-from kubesched.framework import SKIP, SUCCESS, Status
-from kubesched.objects import DeviceRequest, Pod, ResourceClaim
+from kubesched.framework import SKIP, SUCCESS, CycleState, Status
+from kubesched.objects import AllocationResult, DeviceRequest, ResourceClaim
 from kubesched.objects.node_selectors import compile_node_selector_strictly
 from kubesched.objects.resource_names import is_dra_extended_resource
 from kubesched.plugins.dynamic_resources.attempt import Attempt
@@ -19,21 +19,31 @@ def requested_extended_resources(template: PodTemplate) -> tuple[tuple[str, int]
     return tuple([(name, n) for name, n in template.requests.items() if n and is_dra_extended_resource(name)])
 
 
-def prepare(attempt: Attempt, pod: Pod, template: PodTemplate, devices: Devices) -> Status:
+def prepare(attempt: Attempt, state: CycleState, devices: Devices) -> Status:
     """Fill a fresh attempt. Its claims stay empty unless the pod passes: nothing is left to undo then."""
+    pod = state.pod.pod
     try:
         own = claims_of(pod, devices.ledger)
     except ClaimsNotReady as reason:
         return Status.unresolvable(str(reason))
     claims = PodClaims(list(own), len(own))
-    extended = requested_extended_resources(template) if devices.features.extended_resources else ()
+    extended = requested_extended_resources(state.pod.template) if devices.features.extended_resources else ()
     if any(devices.backing.of(name) is not None for name, _ in extended):
         attempt.extended = extended
         claims.claims.append(special_claim(pod, devices.ledger))
     if not claims:
         return SKIP
     for k, claim in enumerate(claims.claims):
-        status = _check(attempt, k, claim, devices, is_special=k >= claims.own)
+        uid = claim.metadata.uid
+        if claim.status.allocation is None and (pending := devices.ledger.pending(uid)) is not None:
+            if not devices.ledger.is_held_by(uid, state.companions):
+                return Status.unresolvable(f"resource claim {claim.metadata.key} is in the process of being allocated")
+            claims.shared[k] = pending
+        allocation = claims.allocation(k)
+        if allocation is not None:
+            status = _note_nodes(attempt, k, allocation)
+        else:
+            status = _check(claim, devices) if k < claims.own else SUCCESS
         if not status.is_success:
             return status
     attempt.searches = bool(claims.to_allocate())
@@ -41,19 +51,18 @@ def prepare(attempt: Attempt, pod: Pod, template: PodTemplate, devices: Devices)
     return SUCCESS
 
 
-def _check(attempt: Attempt, position: int, claim: ResourceClaim, devices: Devices, *, is_special: bool) -> Status:
-    allocation = claim.status.allocation
-    if allocation is not None:
-        if allocation.node_selector is not None:
-            try:
-                attempt.matchers[position] = compile_node_selector_strictly(allocation.node_selector)
-            except InvalidObjectError as error:
-                return Status.failed(error.problem)
-        return SUCCESS
-    if devices.ledger.pending(claim.metadata.uid) is not None:
-        return Status.unresolvable(f"resource claim {claim.metadata.key} is in the process of being allocated")
-    if is_special:
-        return SUCCESS
+def _note_nodes(attempt: Attempt, position: int, allocation: AllocationResult) -> Status:
+    """Where an allocated claim can be used. (v1.36.4 forgets to ask that of shared allocations: issue 140087.)"""
+    if allocation.node_selector is not None:
+        try:
+            attempt.matchers[position] = compile_node_selector_strictly(allocation.node_selector)
+        except InvalidObjectError as error:
+            return Status.failed(error.problem)
+    return SUCCESS
+
+
+def _check(claim: ResourceClaim, devices: Devices) -> Status:
+    """Whether the claim asks for something that can be searched for."""
     for request in claim.spec.devices.requests:
         status = _check_request(claim, request, devices)
         if not status.is_success:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from kubesched.errors import ClientError, InvalidObjectError
 from kubesched.framework import SUCCESS, Handle, Status
-from kubesched.objects import Pod, ResourceClaim
+from kubesched.objects import AllocationResult, Pod, ResourceClaim
 from kubesched.plugins.devices.ledger import Ledger
 from kubesched.plugins.dynamic_resources.allocation import allocation_of
 from kubesched.plugins.dynamic_resources.attempt import Attempt
@@ -21,18 +21,22 @@ from kubesched.plugins.dynamic_resources.extended_resources import is_in_memory
 from kubesched.telemetry.logging import log
 
 
-def reserve(attempt: Attempt, node_name: str, handle: Handle, devices: Devices) -> Status:
-    """Take the devices that Filter found for this node."""
+def reserve(attempt: Attempt, pod: Pod, node_name: str, handle: Handle, devices: Devices) -> Status:
+    """Take the devices that Filter found for this node, and hold on to those that the pod shares."""
+    row = handle.cluster.nodes.row_of.get(node_name)
+    attempt.chosen_statuses = attempt.taken_from_node.get(row, ()) if row is not None else ()
+    for k, allocation in attempt.claims.shared.items():
+        # When the group is committed, the pod that comes first may have got other share ids than in the trial.
+        claim = attempt.claims.claims[k]
+        _hold(attempt, k, claim, devices.ledger.pending(claim.metadata.uid) or allocation, pod, devices.ledger)
     waiting = attempt.claims.to_allocate()
     if not waiting:
         return SUCCESS
-    row = handle.cluster.nodes.row_of.get(node_name)
     result = attempt.result_at(row) if row is not None else None
     if result is None or row is None:
         # Device plugins provide the extended resources there: nothing to allocate.
         needs_devices = any(k < attempt.claims.own for k, _ in waiting)
         return Status.failed("claim allocation not found for node") if needs_devices else SUCCESS
-    attempt.chosen_statuses = attempt.taken_from_node.get(row, ())
     pools = devices.places.pools(row)
     plans, outcome = result.wanted.plans, result.outcome
     parts = zip(waiting, plans, outcome.picks, outcome.chosen(plans), strict=True)
@@ -42,12 +46,18 @@ def reserve(attempt: Attempt, node_name: str, handle: Handle, devices: Devices) 
         except InvalidObjectError as error:
             problem = f"create NodeSelector for claim {plan.claim.metadata.name}: {error.problem}"
             return Status.failed(problem)
-        attempt.decided[k] = allocation
-        attempt.pending_uids[k] = plan.claim.metadata.uid
-        status = replace(plan.claim.status, allocation=allocation)
-        devices.ledger.add_pending(replace(plan.claim, status=status))
+        _hold(attempt, k, plan.claim, allocation, pod, devices.ledger)
     attempt.node_result = result
     return SUCCESS
+
+
+def _hold(
+    attempt: Attempt, position: int, claim: ResourceClaim, allocation: AllocationResult, pod: Pod, ledger: Ledger
+) -> None:
+    attempt.decided[position] = allocation
+    attempt.pending_uids[position] = claim.metadata.uid
+    status = replace(claim.status, allocation=allocation)
+    ledger.add_pending(replace(claim, status=status), pod.metadata.uid)
 
 
 def unreserve(attempt: Attempt, pod: Pod, ledger: Ledger, writer: ClaimWriter) -> Iterable[Coroutine[Any, Any, None]]:
@@ -55,18 +65,23 @@ def unreserve(attempt: Attempt, pod: Pod, ledger: Ledger, writer: ClaimWriter) -
     cleanups = []
     for k, claim in enumerate(attempt.claims.claims):
         uid = attempt.pending_uids.pop(k, "")
-        if uid and ledger.remove_pending(uid):
+        if uid and ledger.remove_pending(uid, pod.metadata.uid):
             ledger.forget(claim.metadata.namespace, claim.metadata.name)
         if k >= attempt.claims.own:
             if not is_in_memory(claim):
                 cleanups.append(_quietly(writer.delete(claim), "delete", claim))
         elif claim.status.allocation is not None and is_reserved_for(pod, claim):
-            cleanups.append(_quietly(writer.release(claim, pod), "unreserve", claim))
+            cleanups.append(_quietly(_release(claim, pod, ledger, writer), "unreserve", claim))
     if attempt.chosen_statuses:
         attempt.chosen_statuses = ()
         cleanups.append(_quietly(writer.tell_taken_from_node(pod, ()), "clear in the pod's status", claim))
     attempt.decided.clear()
     return cleanups
+
+
+async def _release(claim: ResourceClaim, pod: Pod, ledger: Ledger, writer: ClaimWriter) -> None:
+    # Others may have written it before this gets its turn.
+    await writer.release(ledger.latest(claim), pod)
 
 
 async def _quietly(writing: Coroutine[Any, Any, object], action: str, claim: ResourceClaim) -> None:
