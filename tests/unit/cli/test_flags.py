@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from kubesched.cli.flags import read_run_flags, read_run_flags_or_exit
-from kubesched.cli.run_flags.options import GATES_NOT_HEEDED, RunOptions
+from kubesched.cli.run_flags.options import RunOptions
 from kubesched.cli.run_flags.parsing import parse_flags
 from kubesched.cli.run_flags.table import FLAGS, SECTIONS
 from kubesched.cli.run_flags.usage import help_text
@@ -228,15 +228,6 @@ def test_with_a_file_only_leader_election_flags_change_it() -> None:
         "flag --profiling is deprecated and ignored, since --config is given",
     ]
     assert options("--profiling").warnings() == []
-
-
-def test_gates_that_are_not_heeded_are_told() -> None:
-    """Who turns on what is not there must not believe that it works."""
-    given = options("--feature-gates=DRAWorkloadResourceClaims=true,GenericWorkload=true,ComponentFlagz=false")
-    assert given.warnings() == [
-        "feature gate DRAWorkloadResourceClaims is on, but what it stands for is not implemented",
-    ]
-    assert len(options("--feature-gates=AllAlpha=true,AllBeta=true").warnings()) == len(GATES_NOT_HEEDED)
 
 
 def test_defaults_change_nothing() -> None:

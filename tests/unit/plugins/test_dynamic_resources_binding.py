@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from msgspec.structs import replace
+from tests.unit.plugins.store_handlers import StoreHandlers
 
 from kubesched.assembly.memory_api import MemoryApi
 from kubesched.clock import VirtualClock
@@ -44,22 +45,6 @@ class VersionedApi(MemoryApi):
         return await super().create(replace(obj, metadata=replace(obj.metadata, name=name, uid=name)))
 
 
-class Handlers:
-    """Puts what was written into the stores, like the event handlers."""
-
-    def __init__(self, handle: FakeHandle) -> None:
-        self._objects = handle.objects
-
-    def add(self, obj: Any) -> None:
-        self._objects.of(type(obj)).set(obj)
-
-    def update(self, old: Any, new: Any) -> None:
-        self._objects.of(type(new)).set(new)
-
-    def delete(self, obj: Any) -> None:
-        self._objects.of(type(obj)).remove(obj)
-
-
 @dataclass
 class World:
     """A cluster with one node, its devices, and a pod on its way."""
@@ -70,7 +55,7 @@ class World:
 
     def __post_init__(self) -> None:
         self.handle = FakeHandle(api=self.api, clock=self.clock)  # type: ignore[arg-type]  # another ApiWriter
-        self.api.connect(self.handle.objects, Handlers(self.handle))
+        self.api.connect(self.handle.objects, StoreHandlers(self.handle.objects))
         self.handle.load(make_node("a"), make_device_class("gpu", extended_resource="example.com/gpu"), self.pod)
         self.plugin = DynamicResources(None, self.handle)
         self.state = CycleState(self.handle.cluster.templates.info(self.pod))

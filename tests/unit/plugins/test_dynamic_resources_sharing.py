@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
+from tests.unit.plugins.store_handlers import StoreHandlers
 
 from kubesched.assembly.memory_api import MemoryApi
 from kubesched.columns import NodeView
@@ -39,29 +40,13 @@ class StrictApi(MemoryApi):
         return replace(metadata, resource_version=str(self._writes))
 
 
-class Handlers:
-    """Puts what was written into the stores, like the event handlers."""
-
-    def __init__(self, handle: FakeHandle) -> None:
-        self._objects = handle.objects
-
-    def add(self, obj: Any) -> None:
-        self._objects.of(type(obj)).set(obj)
-
-    def update(self, old: Any, new: Any) -> None:
-        self._objects.of(type(new)).set(new)
-
-    def delete(self, obj: Any) -> None:
-        self._objects.of(type(obj)).remove(obj)
-
-
 class Trial:
     """Pods of one group, tried one after the other on nodes `a` and `b`; the devices are on `a`."""
 
     def __init__(self, *objects: Any, gates: FeatureGates | None = None) -> None:
         self.api = StrictApi()
         self.handle = FakeHandle(api=self.api, gates=gates or FeatureGates())  # type: ignore[arg-type]
-        self.api.connect(self.handle.objects, Handlers(self.handle))
+        self.api.connect(self.handle.objects, StoreHandlers(self.handle.objects))
         self.handle.load(make_node("a", cpu="4"), make_node("b", cpu="4"), make_device_class(), *objects)
         self.plugin = DynamicResources(None, self.handle)
         self.companions: set[str] = set()

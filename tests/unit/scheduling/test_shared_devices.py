@@ -116,3 +116,59 @@ async def test_a_pod_that_is_not_bound_leaves_the_device_to_the_others(new_bench
     await bench.schedule(after=60)
     assert bench.places() == {"p0": "n", "p1": "n"}
     assert [consumer.name for consumer in claim_of(bench).status.reserved_for] == ["p1", "p0"]
+
+
+GROUP_CLAIMS = {"GenericWorkload": True, "GangScheduling": True, "DRAWorkloadResourceClaims": True}
+
+
+async def test_a_claim_of_the_group_is_reserved_once(new_bench: Any) -> None:
+    """For all of its pods, also for those that come later."""
+    bench = new_bench(gates=FeatureGates(GROUP_CLAIMS))
+    entry = {"name": "claim", "resourceClaimName": "claim"}
+    bench.add(make_node("n"), make_device_class(), make_pod_group(min_count=2, spec={"resourceClaims": [entry]}))
+    bench.add(make_resource_slice(node="n", devices=("x",)), make_resource_claim())
+    bench.add(member("p0", "claim"), member("p1", "claim"))
+    await bench.schedule()
+    bench.add(member("late", "claim"))
+    await bench.schedule()
+    assert bench.places() == {"p0": "n", "p1": "n", "late": "n"}
+    consumers = claim_of(bench).status.reserved_for
+    assert [(consumer.resource, consumer.name) for consumer in consumers] == [("podgroups", "group")]
+
+
+async def test_a_group_whose_devices_are_out_of_reach_gets_others(new_bench: Any) -> None:
+    """First it gives up its reservation, then the devices, then it looks for new ones: attempt by attempt."""
+    bench = new_bench(gates=FeatureGates(GROUP_CLAIMS))
+    entry = {"name": "claim", "resourceClaimName": "claim"}
+    bench.add(make_node("n"), make_device_class(), make_pod_group(min_count=2, spec={"resourceClaims": [entry]}))
+    bench.add(make_resource_slice(node="n", devices=("x",)))
+    term = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["gone"]}]}
+    result = {"request": "req", "driver": "gpu.example.com", "pool": "gone", "device": "x"}
+    allocation = {"devices": {"results": [result]}, "nodeSelector": {"nodeSelectorTerms": [term]}}
+    group = {"apiGroup": "scheduling.k8s.io", "resource": "podgroups", "name": "group", "uid": "default/group"}
+    bench.add(make_resource_claim(allocation=allocation, reserved_for=[group]))
+    bench.add(member("p0", "claim"), member("p1", "claim"))
+    for _ in range(3):
+        await bench.schedule(after=60)
+    assert bench.places() == {"p0": "n", "p1": "n"}
+    unavailable = "0/1 nodes are available: 1 resourceclaim not available on the node."
+    notes = bench.notes("FailedScheduling")
+    assert f"{unavailable} ResourceClaim unreserved for PodGroup" in notes
+    assert any(note.startswith(f"{unavailable} deallocation of ResourceClaim completed") for note in notes)
+    assert [consumer.resource for consumer in claim_of(bench).status.reserved_for] == ["podgroups"]
+
+
+async def test_a_claim_of_the_group_that_takes_resources_from_the_node(new_bench: Any) -> None:
+    """It is for one pod of the group per node: another one that comes later hears so."""
+    bench = new_bench(gates=FeatureGates({**GROUP_CLAIMS, "DRANodeAllocatableResources": True}))
+    entry = {"name": "claim", "resourceClaimName": "claim"}
+    mapped = {"name": "x", "nodeAllocatableResourceMappings": {"cpu": {"allocationMultiplier": "2"}}}
+    bench.add(make_node("n"), make_device_class(), make_pod_group(spec={"resourceClaims": [entry]}))
+    bench.add(make_resource_slice(node="n", devices=(mapped,)), make_resource_claim())
+    container = {"name": "main", "resources": {"claims": [{"name": "claim"}]}}
+    for name in ("p0", "p1"):
+        bench.add(make_pod(name, group="group", spec={"containers": [container], "resourceClaims": [entry]}))
+        await bench.schedule()
+    assert bench.pod("p0").spec.node_name == "n"
+    (note,) = bench.notes("FailedScheduling")
+    assert "1 node allocatable resource claim claim is already used by another pod" in note

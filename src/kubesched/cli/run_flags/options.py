@@ -47,9 +47,6 @@ PROFILING_FLAGS: Final = {
     "contention-profiling": "enable_contention_profiling",
 }
 
-# Gates that kube-scheduler heeds and this scheduler does not (docs/status.md), off by default.
-GATES_NOT_HEEDED: Final = ("DRAWorkloadResourceClaims",)
-
 _METRIC_LABEL: Final = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*,[a-zA-Z_][a-zA-Z0-9_]*")
 
 
@@ -88,15 +85,8 @@ class RunOptions:
         """What was asked for in vain."""
         in_vain = {*CLIENT_CONNECTION_FLAGS, *PROFILING_FLAGS} if self.config_file else set()
         return [
-            *(
-                f"flag --{name} is deprecated and ignored, since --config is given"
-                for name in sorted(self.flags.given & in_vain)
-            ),
-            *(
-                f"feature gate {gate} is on, but what it stands for is not implemented"
-                for gate in GATES_NOT_HEEDED
-                if self.feature_gates.enabled(gate)
-            ),
+            f"flag --{name} is deprecated and ignored, since --config is given"
+            for name in sorted(self.flags.given & in_vain)
         ]
 
     def _given(self, fields: Mapping[str, str]) -> dict[str, object]:

@@ -17,16 +17,19 @@ from kubesched.objects import (
     Pod,
     PodExtendedResourceClaimStatus,
     ResourceClaim,
+    ResourceClaimConsumerReference,
     ResourceClaimStatus,
     to_builtins,
 )
-from kubesched.plugins.dynamic_resources.claims import reference_to
 from kubesched.plugins.dynamic_resources.node_allocatable import Statuses
 
 FINALIZER: Final = "resource.kubernetes.io/delete-protection"
 _ATTEMPTS: Final = 5
 _PAUSE_SECONDS: Final = 0.01
 _CONFLICT: Final = 409
+
+
+Consumer = ResourceClaimConsumerReference
 
 
 class ClaimWriter:
@@ -39,9 +42,14 @@ class ClaimWriter:
         self._stamps = stamps
 
     async def bind(
-        self, claim: ResourceClaim, pod: Pod, allocation: AllocationResult | None, *, may_be_shared: bool = False
+        self,
+        claim: ResourceClaim,
+        consumer: Consumer,
+        allocation: AllocationResult | None,
+        *,
+        may_be_shared: bool = False,
     ) -> ResourceClaim:
-        """Reserve a claim for a pod, with its allocation if it has none yet (bindClaim).
+        """Reserve a claim for a pod or a group, with its allocation if it has none yet (bindClaim).
 
         An allocation that `may_be_shared` may have been written by another pod of the group, with the same devices.
         (v1.36.4 fails all pods but the first here, and tries them again: issue 140053.)
@@ -55,19 +63,21 @@ class ClaimWriter:
                 if not (may_be_shared and _devices_in(current.status.allocation) == _devices_in(to_write)):
                     raise InvalidObjectError(f"claim {key} got allocated elsewhere in the meantime")
                 to_write = None
+                if any(known.uid == consumer.uid for known in current.status.reserved_for):
+                    return current
             if to_write is not None:
                 current = await self._add_finalizer(current)
-            status = self._reserved(current, pod, to_write)
+            status = self._reserved(current, consumer, to_write)
             action = "add allocation and reservation" if to_write is not None else "add reservation"
             return await self._patch(current, {"status": status}, f"{action} to claim {key}", "status")
 
         return await self._until_no_conflict(claim, attempt)
 
-    async def release(self, claim: ResourceClaim, pod: Pod) -> ResourceClaim:
-        """The pod does not use the claim after all."""
+    async def release(self, claim: ResourceClaim, uid: str) -> ResourceClaim:
+        """The pod or group with this uid does not use the claim after all."""
 
         async def attempt(current: ResourceClaim) -> ResourceClaim:
-            others = [c for c in current.status.reserved_for if c.uid != pod.metadata.uid]
+            others = [c for c in current.status.reserved_for if c.uid != uid]
             body = {"status": {"reservedFor": to_builtins(others) or None}}
             return await self._patch(current, body, f"remove reservation of claim {current.metadata.key}", "status")
 
@@ -115,8 +125,10 @@ class ClaimWriter:
         body = {"metadata": {"finalizers": [*claim.metadata.finalizers, FINALIZER]}}
         return await self._patch(claim, body, f"add finalizer to claim {claim.metadata.key}")
 
-    def _reserved(self, claim: ResourceClaim, pod: Pod, allocation: AllocationResult | None) -> dict[str, Any]:
-        status: dict[str, Any] = {"reservedFor": to_builtins((*claim.status.reserved_for, reference_to(pod)))}
+    def _reserved(
+        self, claim: ResourceClaim, consumer: Consumer, allocation: AllocationResult | None
+    ) -> dict[str, Any]:
+        status: dict[str, Any] = {"reservedFor": to_builtins((*claim.status.reserved_for, consumer))}
         current = allocation or claim.status.allocation
         if self._stamps:
             if current is None:

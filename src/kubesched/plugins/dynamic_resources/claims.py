@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Final
 
 from kubesched.objects import AllocationResult, Pod, PodResourceClaim, ResourceClaim, ResourceClaimConsumerReference
 from kubesched.plugins.devices.ledger import Ledger
+
+GROUP_API: Final = "scheduling.k8s.io"
 
 
 class ClaimsNotReady(Exception):  # noqa: N818 - it is no error: the pod has to wait
     """A claim of the pod is missing, is being deleted, or belongs to somebody else. The message says which."""
 
 
-def claims_of(pod: Pod, ledger: Ledger) -> list[ResourceClaim]:
-    """The pod's claims, in the order of its spec. ClaimsNotReady if one cannot be used."""
+UsedClaim = tuple[PodResourceClaim, ResourceClaim]
+"""An entry of a pod's spec, and the claim behind it."""
+
+
+def claims_of(pod: Pod, ledger: Ledger, *, or_of_group: bool) -> list[UsedClaim]:
+    """The pod's claims, in the order of its spec. ClaimsNotReady if one cannot be used.
+
+    With `or_of_group` (gate DRAWorkloadResourceClaims) they may have been made for the pod's group.
+    """
     found = []
     for entry in pod.spec.resource_claims:
         name, is_generated = _claim_name(pod, entry)
@@ -24,12 +34,9 @@ def claims_of(pod: Pod, ledger: Ledger) -> list[ResourceClaim]:
             raise ClaimsNotReady(f'could not find ResourceClaim "{pod.metadata.namespace}/{name}"')
         if claim.metadata.deletion_timestamp is not None:
             raise ClaimsNotReady(f'resourceclaim "{name}" is being deleted')
-        owner = claim.metadata.controller_of
-        if is_generated and (owner is None or owner.uid != pod.metadata.uid):
-            raise ClaimsNotReady(
-                f"ResourceClaim {claim.metadata.key} was not created for Pod {pod.key} (Pod is not owner)"
-            )
-        found.append(claim)
+        if is_generated:
+            _check_owner(claim, pod, or_of_group=or_of_group)
+        found.append((entry, claim))
     return found
 
 
@@ -53,8 +60,34 @@ def _claim_name(pod: Pod, entry: PodResourceClaim) -> tuple[str | None, bool]:
     raise ClaimsNotReady(f'pod "{pod.key}": ResourceClaim not created yet')
 
 
-def is_reserved_for(pod: Pod, claim: ResourceClaim) -> bool:
-    return any(consumer.uid == pod.metadata.uid for consumer in claim.status.reserved_for)
+def _check_owner(claim: ResourceClaim, pod: Pod, *, or_of_group: bool) -> None:
+    """A claim from a template must have been made for this pod, or for its group (IsForPod)."""
+    owner, member_of = claim.metadata.controller_of, pod.spec.scheduling_group
+    if owner is not None and owner.uid == pod.metadata.uid:
+        return
+    who = "Pod is not owner"
+    if or_of_group and member_of is not None:
+        # The pod knows its group by name only.
+        is_group = owner is not None and owner.kind == "PodGroup" and owner.api_version.startswith(f"{GROUP_API}/")
+        if owner is not None and is_group and owner.name == member_of.pod_group_name:
+            return
+        who = f"neither Pod nor PodGroup {member_of.pod_group_name} is the owner"
+    raise ClaimsNotReady(f"ResourceClaim {claim.metadata.key} was not created for Pod {pod.key} ({who})")
+
+
+def is_reserved_for(pod: Pod, claim: ResourceClaim, *, or_group: bool = False) -> bool:
+    """Whether the pod may use the claim, in its own name or, with `or_group`, in that of its group."""
+    consumers = claim.status.reserved_for
+    if any(consumer.uid == pod.metadata.uid for consumer in consumers):
+        return True
+    member_of = pod.spec.scheduling_group
+    if not or_group or member_of is None:
+        return False
+    return any(is_group(consumer) and consumer.name == member_of.pod_group_name for consumer in consumers)
+
+
+def is_group(consumer: ResourceClaimConsumerReference) -> bool:
+    return (consumer.api_group, consumer.resource) == (GROUP_API, "podgroups")
 
 
 def reference_to(pod: Pod) -> ResourceClaimConsumerReference:
@@ -69,6 +102,8 @@ class PodClaims:
     claims: list[ResourceClaim] = field(default_factory=list)
     own: int = 0
     """How many of them the pod's spec names."""
+    consumers: dict[int, ResourceClaimConsumerReference] = field(default_factory=dict)
+    """By claim: for whom it is to be reserved, if not for the pod."""
     shared: dict[int, AllocationResult] = field(default_factory=dict)
     """By claim: what a pod of the same group got for it in this cycle. It is not written yet, and holds for both."""
 

@@ -7,11 +7,12 @@ from typing import Final
 
 from kubesched.columns import Cluster
 from kubesched.framework import ObjectStores
-from kubesched.objects import DeviceClass, ResourceSlice
+from kubesched.objects import DeviceClass, Pod, PodGroup, ResourceSlice
 from kubesched.plugins.devices.backing import BackingClasses
 from kubesched.plugins.devices.kinds import DeviceKinds
 from kubesched.plugins.devices.ledger import Ledger
 from kubesched.plugins.devices.selection import Selectors
+from kubesched.plugins.dynamic_resources.claims import UsedClaim, claims_of
 from kubesched.plugins.dynamic_resources.features import DeviceFeatures
 from kubesched.plugins.dynamic_resources.inventory import Inventory
 from kubesched.plugins.dynamic_resources.outcomes import CANNOT_ALLOCATE, INVALID_POOLS, KeptOutcomes, Outcome
@@ -28,6 +29,7 @@ class Devices:
     def __init__(self, objects: ObjectStores, cluster: Cluster, features: DeviceFeatures) -> None:
         self.features = features
         self.classes = objects.of(DeviceClass)
+        self.groups = objects.of(PodGroup)
         self.backing = BackingClasses(self.classes)
         self.ledger = Ledger.shared(objects, counts_shares=features.consumable_capacity)
         self._inventory = Inventory(
@@ -39,6 +41,10 @@ class Devices:
         self._selectors = Selectors(lists=features.list_attributes)
         self._kept: dict[bytes, KeptOutcomes] = {}
         self._kept_for: object = None
+
+    def claims_of(self, pod: Pod) -> list[UsedClaim]:
+        """The pod's claims, in the order of its spec. ClaimsNotReady if one cannot be used."""
+        return claims_of(pod, self.ledger, or_of_group=self.features.group_claims)
 
     def refresh(self) -> None:
         """Once per cycle, before anything is searched."""

@@ -19,6 +19,7 @@ class DeviceFeatures:
     filter_timeout: bool = True
     list_attributes: bool = False
     node_allocatable: bool = False
+    group_claims: bool = False
 
     @classmethod
     def of(cls, gates: FeatureGates) -> DeviceFeatures:
@@ -33,5 +34,6 @@ class DeviceFeatures:
             extended_resources=gates.enabled("DRAExtendedResource"),
             filter_timeout=gates.enabled("DRASchedulerFilterTimeout"),
             node_allocatable=gates.enabled("DRANodeAllocatableResources"),
+            group_claims=gates.enabled("DRAWorkloadResourceClaims"),
             list_attributes=gates.enabled("DRAListTypeAttributes"),
         )

@@ -8,12 +8,11 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from kubesched.clock import Clock
 from kubesched.columns import Booleans, Integers, NodeView
 from kubesched.columns.node_matching import matching_selector
 from kubesched.columns.types import grown
 from kubesched.errors import InvalidObjectError
-from kubesched.framework import Reason, Status, Verdict
+from kubesched.framework import Handle, Reason, Status, Verdict
 from kubesched.objects import Pod, encode
 from kubesched.plugins.dynamic_resources.attempt import Attempt, NodeResult, Wanted
 from kubesched.plugins.dynamic_resources.binding_conditions import is_stuck
@@ -49,12 +48,13 @@ class ClaimFilter:
     """One run of the filter over a view; results go into the attempt."""
 
     def __init__(
-        self, devices: Devices, attempt: Attempt, pod: Pod, clock: Clock, timeout: float, binding_timeout: float
+        self, devices: Devices, attempt: Attempt, pod: Pod, handle: Handle, timeout: float, binding_timeout: float
     ) -> None:
         self._devices = devices
         self._attempt = attempt
         self._pod = pod
-        self._clock = clock
+        self._clock = handle.clock
+        self._pod_groups = handle.pod_groups
         self._timeout = timeout
         self._binding_timeout = binding_timeout
         self._reasons = list(_REASONS)
@@ -189,7 +189,7 @@ class ClaimFilter:
             if claim.status.allocation is not None:
                 matcher = self._attempt.matchers.get(k)
                 usable = matching_selector(matcher, nodes) if matcher is not None else nodes.exists
-                for reason, where in used_by_others(claim, self._pod, nodes.cluster.pods, nodes):
+                for reason, where in used_by_others(claim, self._pod, self._pod_groups, nodes):
                     self._reject(reason, np.flatnonzero(where & usable & (bits == 0)), bits)
 
     def _fill(

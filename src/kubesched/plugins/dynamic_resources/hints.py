@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from kubesched.columns import PodInfo
 from kubesched.framework import Action, ClusterEvent, EventHint, Hint, Resource
 from kubesched.objects import Pod, ResourceClaim
-from kubesched.plugins.devices.ledger import Ledger
-from kubesched.plugins.dynamic_resources.claims import ClaimsNotReady, claims_of
+from kubesched.plugins.dynamic_resources.claims import ClaimsNotReady
+from kubesched.plugins.dynamic_resources.devices import Devices
 
 
 class ClaimHints:
-    def __init__(self, ledger: Ledger) -> None:
-        self._ledger = ledger
+    def __init__(self, devices: Devices) -> None:
+        self._devices = devices
 
     def events(self) -> Sequence[EventHint]:
         nodes = Action.ADD | Action.UPDATE_NODE_LABEL | Action.UPDATE_NODE_ALLOCATABLE
@@ -30,12 +30,12 @@ class ClaimHints:
     def after_claim_change(self, pod: PodInfo, old: ResourceClaim | None, new: ResourceClaim) -> Hint:
         """A claim of the pod came or got another status, or some claim gave its devices back."""
         try:
-            claims = claims_of(pod.pod, self._ledger)
+            used = self._devices.claims_of(pod.pod)
         except ClaimsNotReady:
             return Hint.SKIP
         if old is not None and old.status.allocation is not None and new.status.allocation is None:
             return Hint.QUEUE
-        if all(claim.metadata.uid != new.metadata.uid for claim in claims):
+        if all(claim.metadata.uid != new.metadata.uid for _, claim in used):
             return Hint.SKIP
         return Hint.SKIP if old is not None and old.status == new.status else Hint.QUEUE
 
@@ -44,7 +44,7 @@ class ClaimHints:
         if new.metadata.uid != pod.uid:
             return Hint.SKIP
         try:
-            claims_of(new, self._ledger)
+            self._devices.claims_of(new)
         except ClaimsNotReady:
             return Hint.SKIP
         return Hint.QUEUE

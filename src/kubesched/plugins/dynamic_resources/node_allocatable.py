@@ -12,11 +12,11 @@ from msgspec.structs import replace
 
 from kubesched.columns import Booleans, NodeView, PodTable
 from kubesched.errors import InvalidObjectError
-from kubesched.framework import Reason
+from kubesched.framework import PodGroupStates, Reason
 from kubesched.objects import AllocationResult, NodeAllocatableResourceClaimStatus, Pod, Quantity, ResourceClaim
 from kubesched.objects.pod_resources import ResourceFeatures, in_scheduler_units, pod_requests
 from kubesched.objects.resource_names import CPU, EPHEMERAL_STORAGE, MEMORY, is_huge_page_resource
-from kubesched.plugins.dynamic_resources.claims import claim_names
+from kubesched.plugins.dynamic_resources.claims import claim_names, is_group
 from kubesched.plugins.dynamic_resources.draft import Pick
 from kubesched.plugins.dynamic_resources.places import NodePools
 from kubesched.plugins.dynamic_resources.pools import PoolDevice
@@ -122,11 +122,11 @@ def _counting_claims(features: ResourceFeatures, *, pod_level: bool = True) -> R
 
 
 def used_by_others(
-    claim: ResourceClaim, pod: Pod, pods: PodTable, nodes: NodeView
+    claim: ResourceClaim, pod: Pod, groups: PodGroupStates, nodes: NodeView
 ) -> Iterator[tuple[Reason, Booleans]]:
     """Where a claim takes resources from the node for another pod already (validateNodeAllocatableDRAClaimSharing)."""
     name, rows = claim.metadata.name, nodes.row_ids()
-    for node_row, users in _users_by_node(claim, pods).items():
+    for node_row, users in _users_by_node(claim, groups, nodes.cluster.pods).items():
         if len(users) > 1:
             yield (
                 Reason.unresolvable(f"node allocatable resource claim {name} shared by multiple pods"),
@@ -137,13 +137,22 @@ def used_by_others(
             yield Reason.unresolvable(message), np.asarray(rows == node_row)
 
 
-def _users_by_node(claim: ResourceClaim, pods: PodTable) -> dict[int, Collection[str]]:
+def _users_by_node(claim: ResourceClaim, groups: PodGroupStates, pods: PodTable) -> dict[int, Collection[str]]:
     found: dict[int, set[str]] = {}
-    for user in claim.status.reserved_for:
-        row = pods.row_of(user.uid)
+    for uid in _users(claim, groups):
+        row = pods.row_of(uid)
         info = pods.infos[row] if row is not None else None
         if row is not None and info is not None:
             statuses = info.pod.status.node_allocatable_resource_claim_statuses
             if any(status.resource_claim_name == claim.metadata.name for status in statuses):
-                found.setdefault(int(pods.node_row[row]), set()).add(user.uid)
+                found.setdefault(int(pods.node_row[row]), set()).add(uid)
     return dict(found)
+
+
+def _users(claim: ResourceClaim, groups: PodGroupStates) -> Iterator[str]:
+    """The pods that may use the claim; those of a group, if it is reserved for that."""
+    for consumer in claim.status.reserved_for:
+        if not is_group(consumer):
+            yield consumer.uid
+        elif (state := groups.get(claim.metadata.namespace, consumer.name)) is not None:
+            yield from (info.uid for info in state.scheduled())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Sequence, Set
 from datetime import timedelta
 from typing import Final
 
@@ -33,11 +33,12 @@ from kubesched.framework import (
 from kubesched.objects import Pod
 from kubesched.plugins.dynamic_resources.attempt import Attempt, score_of_allocated
 from kubesched.plugins.dynamic_resources.claim_writer import ClaimWriter
-from kubesched.plugins.dynamic_resources.claims import ClaimsNotReady, claims_of
+from kubesched.plugins.dynamic_resources.claims import ClaimsNotReady
 from kubesched.plugins.dynamic_resources.devices import Devices
 from kubesched.plugins.dynamic_resources.extended_resources import is_in_memory
 from kubesched.plugins.dynamic_resources.features import DeviceFeatures
 from kubesched.plugins.dynamic_resources.filtering import ClaimFilter
+from kubesched.plugins.dynamic_resources.group_claims import GroupClaims
 from kubesched.plugins.dynamic_resources.hints import ClaimHints
 from kubesched.plugins.dynamic_resources.node_allocatable import with_statuses
 from kubesched.plugins.dynamic_resources.pre_binding import PreBinding
@@ -63,11 +64,12 @@ class DynamicResources(
         features = DeviceFeatures.of(handle.gates)
         self._handle = handle
         self._devices = handle.objects.derived(Devices, lambda: Devices(handle.objects, handle.cluster, features))
-        self._hints = ClaimHints(self._devices.ledger)
+        self._hints = ClaimHints(self._devices)
         self._writer = ClaimWriter(handle.api, handle.clock, stamps=features.binding_conditions)
         self._timeout = (args.filter_timeout or timedelta()).total_seconds() if features.filter_timeout else 0.0
         self._binding_timeout = (args.binding_timeout or _BINDING_TIMEOUT).total_seconds()
         self.alters_pods = features.node_allocatable
+        self._group_claims = GroupClaims(self._devices, handle.pod_groups, self._writer)
         self._pre_binding = PreBinding(handle, self._devices, self._writer, self._binding_timeout)
         self._may_mean_devices = PerRequests(lambda pod: bool(requested_extended_resources(pod)))
 
@@ -80,6 +82,8 @@ class DynamicResources(
         return None if self.concerns(pod) else ()
 
     def concerns(self, pod: PodTemplate) -> bool:
+        if self._devices.features.group_claims and pod.spec.scheduling_group is not None:
+            return True  # its group must be there, whether it has claims or not
         return bool(pod.spec.resource_claims) or self._may_mean_devices.of(pod)
 
     def events_to_register(self) -> Sequence[EventHint]:
@@ -87,7 +91,7 @@ class DynamicResources(
 
     def pre_enqueue(self, pod: PodInfo) -> Status:
         try:
-            claims_of(pod.pod, self._devices.ledger)
+            self._devices.claims_of(pod.pod)
         except ClaimsNotReady as reason:
             return Status.unresolvable(str(reason))
         return SUCCESS
@@ -95,14 +99,14 @@ class DynamicResources(
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Status:
         attempt = Attempt()
         state.write(NAME, attempt)
-        return prepare(attempt, state, self._devices)
+        return prepare(attempt, pod, self._devices, state.companions)
 
     def filter_nodes(self, state: CycleState, pod: PodTemplate, nodes: NodeView) -> Verdict:
         attempt = state.read(NAME, Attempt)
         if not attempt.claims:
             return Verdict.fits(nodes)
         claim_filter = ClaimFilter(
-            self._devices, attempt, state.pod.pod, self._handle.clock, self._timeout, self._binding_timeout
+            self._devices, attempt, state.pod.pod, self._handle, self._timeout, self._binding_timeout
         )
         return claim_filter.run(nodes)
 
@@ -116,11 +120,11 @@ class DynamicResources(
         if not attempt.claims:
             return None, Status.unschedulable("no new claims to deallocate")
         try:
-            return None, await self._free_a_claim(attempt, pod.pod)
+            return None, await self._free_a_claim(attempt, pod.pod, state.companions)
         except (ClientError, InvalidObjectError) as error:
             return None, Status.failed(error)
 
-    async def _free_a_claim(self, attempt: Attempt, pod: Pod) -> Status:
+    async def _free_a_claim(self, attempt: Attempt, pod: Pod, companions: Set[str]) -> Status:
         """Give up an allocation that ties the pod to nodes where it does not fit."""
         special = attempt.claims.special
         for k in sorted(attempt.unavailable):
@@ -132,6 +136,10 @@ class DynamicResources(
         if special is not None and not is_in_memory(special):
             await self._writer.delete(special)
             return Status.unschedulable("deletion of ResourceClaim completed")
+        if self._devices.features.group_claims:
+            status = await self._group_claims.give_up_one(pod, companions)
+            if status is not None:
+                return status
         return Status.unschedulable("still not schedulable")
 
     def score_nodes(self, state: CycleState, pod: PodTemplate, nodes: NodeView) -> Integers:

@@ -18,7 +18,7 @@ from kubesched.plugins.dynamic_resources.binding_conditions import (
     wait_is_needed,
 )
 from kubesched.plugins.dynamic_resources.claim_writer import ClaimWriter
-from kubesched.plugins.dynamic_resources.claims import is_reserved_for
+from kubesched.plugins.dynamic_resources.claims import is_reserved_for, reference_to
 from kubesched.plugins.dynamic_resources.devices import Devices
 from kubesched.plugins.dynamic_resources.extended_resources import is_in_memory
 
@@ -40,7 +40,7 @@ class PreBinding:
         claims = attempt.claims.claims
         try:
             for k, claim in enumerate(claims):
-                if not is_reserved_for(pod, claim):
+                if not is_reserved_for(pod, claim, or_group=self._devices.features.group_claims):
                     await self._bind(attempt, k, pod, node_name)
             if attempt.chosen_statuses:
                 await self._tell_taken_from_node(attempt, pod)
@@ -51,19 +51,19 @@ class PreBinding:
         return SUCCESS
 
     async def _bind(self, attempt: Attempt, position: int, pod: Pod, node_name: str) -> None:
-        """Write one claim. Its devices are no longer pending then, whatever happened."""
+        """Write one claim. The pod no longer holds on to its devices then, whatever happened."""
         claim, allocation = attempt.claims.claims[position], attempt.decided.get(position)
         is_special = position >= attempt.claims.own
         if is_special and allocation is None and not claim.spec.devices.requests:
             return  # device plugins provide the extended resources on this node
-        is_assumed = False
+        consumer, is_assumed = attempt.claims.consumers.get(position) or reference_to(pod), False
         try:
             if is_special and is_in_memory(claim):
                 claim = attempt.claims.claims[position] = await self._create(attempt, node_name)
             async with self._turn(claim):
                 claim = self._devices.ledger.latest(claim)
                 may_be_shared = pod.spec.scheduling_group is not None
-                claim = await self._writer.bind(claim, pod, allocation, may_be_shared=may_be_shared)
+                claim = await self._writer.bind(claim, consumer, allocation, may_be_shared=may_be_shared)
                 attempt.claims.claims[position] = claim
                 is_assumed = await self._assume(claim, is_special=is_special)
         finally:

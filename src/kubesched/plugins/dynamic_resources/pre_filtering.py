@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from kubesched.columns import PodTemplate
+from collections.abc import Set
+
+from kubesched.columns import PodInfo, PodTemplate
 from kubesched.errors import InvalidObjectError
-from kubesched.framework import SKIP, SUCCESS, CycleState, Status
+from kubesched.framework import SKIP, SUCCESS, Status
 from kubesched.objects import AllocationResult, DeviceRequest, ResourceClaim
 from kubesched.objects.node_selectors import compile_node_selector_strictly
 from kubesched.objects.resource_names import is_dra_extended_resource
 from kubesched.plugins.dynamic_resources.attempt import Attempt
-from kubesched.plugins.dynamic_resources.claims import ClaimsNotReady, PodClaims, claims_of
+from kubesched.plugins.dynamic_resources.claims import ClaimsNotReady, PodClaims
 from kubesched.plugins.dynamic_resources.devices import Devices
 from kubesched.plugins.dynamic_resources.extended_resources import special_claim
+from kubesched.plugins.dynamic_resources.group_claims import consumers_of
 
 
 def requested_extended_resources(template: PodTemplate) -> tuple[tuple[str, int], ...]:
@@ -19,24 +22,32 @@ def requested_extended_resources(template: PodTemplate) -> tuple[tuple[str, int]
     return tuple([(name, n) for name, n in template.requests.items() if n and is_dra_extended_resource(name)])
 
 
-def prepare(attempt: Attempt, state: CycleState, devices: Devices) -> Status:
-    """Fill a fresh attempt. Its claims stay empty unless the pod passes: nothing is left to undo then."""
-    pod = state.pod.pod
+def prepare(attempt: Attempt, info: PodInfo, devices: Devices, companions: Set[str]) -> Status:
+    """Fill a fresh attempt. Its claims stay empty unless the pod passes: nothing is left to undo then.
+
+    `companions` are pods of its group that were tried before it: it shares what they got.
+    """
+    pod = info.pod
     try:
-        own = claims_of(pod, devices.ledger)
+        used = devices.claims_of(pod)
     except ClaimsNotReady as reason:
         return Status.unresolvable(str(reason))
-    claims = PodClaims(list(own), len(own))
-    extended = requested_extended_resources(state.pod.template) if devices.features.extended_resources else ()
+    claims = PodClaims([claim for _, claim in used], len(used))
+    extended = requested_extended_resources(info.template) if devices.features.extended_resources else ()
     if any(devices.backing.of(name) is not None for name, _ in extended):
         attempt.extended = extended
         claims.claims.append(special_claim(pod, devices.ledger))
+    if devices.features.group_claims:
+        try:
+            claims.consumers = consumers_of(pod, used, devices.groups)
+        except ClaimsNotReady as reason:
+            return Status.unresolvable(str(reason))
     if not claims:
         return SKIP
     for k, claim in enumerate(claims.claims):
         uid = claim.metadata.uid
         if claim.status.allocation is None and (pending := devices.ledger.pending(uid)) is not None:
-            if not devices.ledger.is_held_by(uid, state.companions):
+            if not devices.ledger.is_held_by(uid, companions):
                 return Status.unresolvable(f"resource claim {claim.metadata.key} is in the process of being allocated")
             claims.shared[k] = pending
         allocation = claims.allocation(k)

@@ -81,7 +81,7 @@ def unreserve(attempt: Attempt, pod: Pod, ledger: Ledger, writer: ClaimWriter) -
 
 async def _release(claim: ResourceClaim, pod: Pod, ledger: Ledger, writer: ClaimWriter) -> None:
     # Others may have written it before this gets its turn.
-    await writer.release(ledger.latest(claim), pod)
+    await writer.release(ledger.latest(claim), pod.metadata.uid)
 
 
 async def _quietly(writing: Coroutine[Any, Any, object], action: str, claim: ResourceClaim) -> None:
