@@ -35,6 +35,7 @@ API_GATES = (
     "DRADeviceTaintRules",
     "DRAListTypeAttributes",
     "DRANodeAllocatableResources",
+    "DRAWorkloadResourceClaims",
 )
 API_VERSIONS = ("scheduling.k8s.io/v1alpha2", "coordination.k8s.io/v1beta1", "resource.k8s.io/v1beta2")
 # ServiceAccount wants controllers that make accounts; TaintNodesByCondition a kubelet that reports a node ready.

@@ -38,12 +38,12 @@ def told_by_both(
         expected = story(control_plane.admin)
     finally:
         theirs.kill()
-        _remove_devices(control_plane.admin)
+        remove_devices(control_plane.admin)
     start_scheduler(config=config, flags=flags)
     try:
         found = story(control_plane.admin)
     finally:
-        _remove_devices(control_plane.admin)
+        remove_devices(control_plane.admin)
     assert found == expected
     return expected
 
@@ -54,13 +54,15 @@ def _kube_scheduler(program: Path, control_plane: RealControlPlane, config: Json
     return Process([str(program), f"--config={file}", "--secure-port=0", *flags], log, clean_environment())
 
 
-def _remove_devices(admin: ApiClient) -> None:
-    """Pods and claims, too: no controller is there that would."""
+def remove_devices(admin: ApiClient) -> None:
+    """Pods, claims and groups, too: no controller is there that would."""
     for kind in ("Pod", "Node", "ResourceSlice", "DeviceClass", "DeviceTaintRule"):
         admin.delete_all(kind)
-    for claim in admin.list("ResourceClaim"):
-        admin.patch("ResourceClaim", claim["metadata"]["name"], {"metadata": {"finalizers": None}})
-    admin.delete_all("ResourceClaim")
+    for kind in ("ResourceClaim", "PodGroup"):
+        for found in admin.list(kind):
+            admin.patch(kind, found["metadata"]["name"], {"metadata": {"finalizers": None}})
+        admin.delete_all(kind)
+    admin.delete_all("Event")
 
 
 def device_class(name: str = "gpu", expression: str = f'device.driver == "{DRIVER}"', **spec: Any) -> Json:

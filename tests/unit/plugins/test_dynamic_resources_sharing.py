@@ -18,7 +18,7 @@ from kubesched.objects import ObjectMeta, Pod, ResourceClaim
 from kubesched.plugins.devices.ledger import Ledger
 from kubesched.plugins.dynamic_resources import NAME, DynamicResources
 from kubesched.plugins.dynamic_resources.attempt import Attempt
-from kubesched.testing import make_node, make_pod
+from kubesched.testing import make_node, make_pod, make_pod_group
 from kubesched.testing.device_builders import make_device_class, make_resource_claim, make_resource_slice
 from kubesched.testing.handle import FakeHandle
 
@@ -153,6 +153,24 @@ async def test_whoever_is_bound_first_writes_the_allocation(first_to_bind: int) 
     assert [consumer.name for consumer in claim.status.reserved_for] == [pod.metadata.name for pod in pods]
     assert claim.status.allocation is not None
     assert made.owners() == {"x": 1}
+
+
+@pytest.mark.parametrize("is_allocated", [False, True], ids=["allocated for them", "allocated before"])
+async def test_a_claim_of_the_group_is_reserved_once(is_allocated: bool) -> None:
+    """By the pod that is bound first; the others find that done."""
+    entry = {"name": "claim", "resourceClaimName": "claim"}
+    result = {"request": "req", "driver": POOL[0], "pool": POOL[1], "device": "x"}
+    made = Trial(
+        make_resource_slice(node="a", devices=("x",)),
+        make_resource_claim(allocation={"devices": {"results": [result]}} if is_allocated else None),
+        make_pod_group(spec={"resourceClaims": [entry]}),
+        gates=FeatureGates({"DRAWorkloadResourceClaims": True, "GenericWorkload": True}),
+    )
+    pods = [member(f"p{k}") for k in range(4)]
+    made.place(*pods)
+    statuses = await asyncio.gather(*(made.pre_bind(pod) for pod in pods))
+    assert all(status.is_success for status in statuses), statuses
+    assert [(c.resource, c.name) for c in made.claim().status.reserved_for] == [("podgroups", "group")]
 
 
 async def test_an_allocation_of_somebody_else_is_refused() -> None:

@@ -63,10 +63,10 @@ class ClaimWriter:
                 if not (may_be_shared and _devices_in(current.status.allocation) == _devices_in(to_write)):
                     raise InvalidObjectError(f"claim {key} got allocated elsewhere in the meantime")
                 to_write = None
-                if any(known.uid == consumer.uid for known in current.status.reserved_for):
-                    return current
             if to_write is not None:
                 current = await self._add_finalizer(current)
+            elif any(known.uid == consumer.uid for known in current.status.reserved_for):
+                return current
             status = self._reserved(current, consumer, to_write)
             action = "add allocation and reservation" if to_write is not None else "add reservation"
             return await self._patch(current, {"status": status}, f"{action} to claim {key}", "status")
