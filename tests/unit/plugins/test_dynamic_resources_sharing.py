@@ -153,6 +153,8 @@ async def test_whoever_is_bound_first_writes_the_allocation(first_to_bind: int) 
     assert [consumer.name for consumer in claim.status.reserved_for] == [pod.metadata.name for pod in pods]
     assert claim.status.allocation is not None
     assert made.owners() == {"x": 1}
+    made.handle.load(replace(make_resource_claim(), metadata=replace(claim.metadata, resource_version="1000")))
+    assert made.owners() == {}, "nobody holds what was written"
 
 
 @pytest.mark.parametrize("is_allocated", [False, True], ids=["allocated for them", "allocated before"])

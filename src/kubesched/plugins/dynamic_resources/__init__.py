@@ -3,6 +3,7 @@
     PreFilter  pre_filtering    the pod's claims; Skip if it has none
     Filter     filtering        per *place* (nodes with equal devices, equally taken) one `search`;
                                 `node_allocatable`: what claims take from the node itself
+    PostFilter group_claims     a claim of the pod's group is given up, if no pod uses it
     Reserve    reserving        the devices are held in the `ledger`
     PreBind    pre_binding      `claim_writer` writes the allocation; wait for binding conditions
 
