@@ -229,6 +229,28 @@ def test_what_is_shared_takes_resources_from_the_node(cpu: str, message: str) ->
     assert [status.resource_claim_name for status in made.attempt(users[1]).taken_from_node[0]] == ["claim"]
 
 
+async def test_only_what_was_told_is_taken_back() -> None:
+    """The end of a trial writes nothing: that could come after what the binding writes."""
+    mapped = {"name": "x", "nodeAllocatableResourceMappings": {"cpu": {"allocationMultiplier": "2"}}}
+    gates = FeatureGates({"DRANodeAllocatableResources": True})
+    made = Trial(make_resource_slice(node="a", devices=(mapped,)), make_resource_claim(), gates=gates)
+    user = _user("p0", "1")
+    made.handle.load(user)
+    made.place(user)
+    made.unreserve(user)
+    assert made.handle.tasks == []
+    assert made.plugin.reserve(made.states["p0"], user, "a").is_success
+    assert (await made.pre_bind(user)).is_success
+    told = made.handle.objects.of(Pod).get("p0", "default")
+    assert told is not None
+    assert [status.resource_claim_name for status in told.status.node_allocatable_resource_claim_statuses] == ["claim"]
+    made.unreserve(user)
+    await asyncio.gather(*made.handle.tasks)
+    told = made.handle.objects.of(Pod).get("p0", "default")
+    assert told is not None
+    assert told.status.node_allocatable_resource_claim_statuses == ()
+
+
 def _user(name: str, cpu: str) -> Pod:
     container = {"name": "main", "resources": {"requests": {"cpu": cpu}, "claims": [{"name": "claim"}]}}
     return member(name, spec={"containers": [container]})

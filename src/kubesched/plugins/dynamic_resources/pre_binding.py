@@ -117,6 +117,7 @@ class PreBinding:
             raise InvalidObjectError(f"update pod {pod.key} ExtendedResourceClaimStatus: {error}") from error
 
     async def _tell_taken_from_node(self, attempt: Attempt, pod: Pod) -> None:
+        attempt.is_told = True
         try:
             await self._writer.tell_taken_from_node(pod, attempt.chosen_statuses)
         except ClientError as error:

@@ -72,8 +72,8 @@ def unreserve(attempt: Attempt, pod: Pod, ledger: Ledger, writer: ClaimWriter) -
                 cleanups.append(_quietly(writer.delete(claim), "delete", claim))
         elif claim.status.allocation is not None and is_reserved_for(pod, claim):
             cleanups.append(_quietly(_release(claim, pod, ledger, writer), "unreserve", claim))
-    if attempt.chosen_statuses:
-        attempt.chosen_statuses = ()
+    if attempt.is_told:
+        attempt.is_told = False
         cleanups.append(_quietly(writer.tell_taken_from_node(pod, ()), "clear in the pod's status", claim))
     attempt.decided.clear()
     return cleanups
