@@ -27,6 +27,7 @@ from kubesched.config import KubeSchedulerConfiguration, KubeSchedulerProfile
 from kubesched.config.model import PluginSet
 from kubesched.errors import ConfigurationError, what_and_where
 from kubesched.framework import EXTENSION_POINTS, BindPlugin, Plugin, PluginFactory, Reach, points_served
+from kubesched.plugins.registry import IN_TREE
 
 ENTRY_POINT_GROUP: Final = "kubesched.plugins"
 
@@ -119,7 +120,12 @@ def _is_awaited(base: type[Plugin], method: str) -> bool:
 
 
 def _installed(wanted: Collection[str]) -> Iterator[tuple[str, PluginFactory]]:
-    """Those that the configuration names: another one, broken or not, is nobody's business."""
+    """Those that the configuration names: another one, broken or not, is nobody's business.
+
+    All installed packages have to be looked through for them: not worth it for names that are found without.
+    """
+    if all(name in IN_TREE or ":" in name for name in wanted):
+        return
     for entry in entry_points(group=ENTRY_POINT_GROUP):
         if entry.name not in wanted:
             continue

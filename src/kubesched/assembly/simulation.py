@@ -12,7 +12,10 @@ It is the scheduler that runs clusters, with a virtual clock and memory in the A
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+import math
+import warnings
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from random import Random
 from types import TracebackType
@@ -27,12 +30,18 @@ from kubesched.assembly.memory_api import MemoryApi
 from kubesched.assembly.own_loop import OwnLoop
 from kubesched.assembly.plugin_loading import check_plugin, load_plugins
 from kubesched.clock import VirtualClock
-from kubesched.config import FeatureGates, default_config, load_config, load_config_file
-from kubesched.errors import InvalidObjectError, KubeschedError
+from kubesched.config import (
+    FeatureGates,
+    KubeSchedulerConfiguration,
+    default_config,
+    load_config,
+    load_config_file,
+)
+from kubesched.errors import ConfigurationError, InvalidObjectError, KubeschedError
 from kubesched.framework import NodeInfo, PluginFactory
-from kubesched.objects import KIND_OF, Pod, load_manifests
+from kubesched.objects import KIND_OF, Pod
 from kubesched.objects.completion import completed
-from kubesched.objects.manifests import read_manifests
+from kubesched.objects.manifests import SUFFIXES, decode_all, load_documents, read_documents, split_foreign
 from kubesched.state.snapshot import Snapshot
 
 MOST_ROUNDS: Final = 1000
@@ -40,14 +49,14 @@ MOST_ROUNDS: Final = 1000
 
 
 class Simulation:
-    """`config` is a file or the text of a KubeSchedulerConfiguration; `seed` decides ties; `plugins` are your own.
+    """`config` is a KubeSchedulerConfiguration: a file (`Path`), a text or a mapping; `plugins` are your own, by name.
 
-    Same objects, same order, same seed: same placements.
+    `seed` decides ties. Same objects, same order, same seed: same placements.
     """
 
     def __init__(
         self,
-        config: str | Path | None = None,
+        config: str | Path | Mapping[str, Any] | None = None,
         *,
         feature_gates: str = "",
         emulated_version: str = "",
@@ -55,13 +64,7 @@ class Simulation:
         seed: int = 0,
     ) -> None:
         self.gates = gates = FeatureGates.parse(feature_gates, emulated_version=emulated_version)
-        match config:
-            case None:
-                loaded = default_config(gates)
-            case Path():
-                loaded = load_config_file(config, gates)
-            case str():
-                loaded = load_config(config, gates)
+        loaded = _configuration(config, gates)
         self.clock = VirtualClock()
         self.events: list[tuple[str, str, str]] = []
         """(pod, reason, note) of every event that the scheduler recorded."""
@@ -76,6 +79,12 @@ class Simulation:
         api.connect(self._assembled.objects, self._assembled.handlers)
         self._snapshot = Snapshot(self._assembled.cache)
         self._loop = OwnLoop()
+        self._closed = False
+
+    def __repr__(self) -> str:
+        placements = self.placements().values()
+        waiting = sum(node is None for node in placements)
+        return f"<Simulation: nodes {len(self.nodes())}, pods {len(placements)}, without a node {waiting}>"
 
     def __enter__(self) -> Simulation:
         return self
@@ -86,14 +95,18 @@ class Simulation:
         self.close()
 
     def close(self) -> None:
+        """Nothing can be scheduled or explained any more; placements and events can still be read. Idempotent."""
+        self._closed = True
         self._loop.close()
 
     def add(self, *objects: Any) -> None:
-        """Add objects, or replace those that exist. What an API server fills in (names of schedulers, uids) is."""
+        """Add objects, or replace those that exist. InvalidObjectError, and nothing is added, if one is no object.
+
+        What an API server fills in is filled in: namespaces, names of schedulers, uids, requests for limits.
+        """
         stores, handlers = self._assembled.objects, self._assembled.handlers
         for obj in objects:
-            if type(obj) not in KIND_OF:
-                raise InvalidObjectError(f"not an object that scheduling knows: {type(obj).__name__}")
+            _check_object(obj)
         for obj in map(completed, objects):
             old = stores.of(type(obj)).get(obj.metadata.name, obj.metadata.namespace)
             if old is None:
@@ -103,14 +116,22 @@ class Simulation:
                 handlers.update(old, replace(obj, metadata=replace(obj.metadata, resource_version="")))
 
     def load(self, manifests: str | Path) -> None:
-        """Add the objects of a YAML or JSON file, of a folder of such files, or of a text. InvalidObjectError."""
-        if isinstance(manifests, Path):
-            self.add(*read_manifests(manifests))
-        else:
-            self.add(*load_manifests(manifests, "<text>"))
+        """Add the objects of a YAML or JSON file, of a folder of such files (`Path`), or of a text (`str`).
+
+        Kinds that scheduling does not look at are left out, with a warning. InvalidObjectError.
+        """
+        if isinstance(manifests, str) and _is_file_name(manifests):
+            raise InvalidObjectError(f"{manifests!r} is a text without objects: to load a file, pass a Path")
+        documents = read_documents(manifests) if isinstance(manifests, Path) else load_documents(manifests, "<text>")
+        known, foreign = split_foreign(documents)
+        if foreign:
+            left_out = f"left out, since scheduling does not look at them: {', '.join(foreign)}"
+            warnings.warn(left_out, stacklevel=2)
+        self.add(*decode_all(known))
 
     def remove(self, obj: Any) -> None:
         """Delete the object of this kind, namespace and name. InvalidObjectError if there is none."""
+        _check_object(obj)
         wanted = completed(obj)
         store = self._assembled.objects.of(type(obj))
         current = store.get(wanted.metadata.name, wanted.metadata.namespace)
@@ -120,11 +141,15 @@ class Simulation:
 
     def schedule(self) -> dict[str, str | None]:
         """Try every pod that is ready. Returns all pods by `namespace/name` with their node, None for those without."""
+        self._check_open()
         self._loop.run(self._schedule())
         return self.placements()
 
     def advance(self, seconds: float) -> dict[str, str | None]:
         """Let virtual time pass (backoffs end, unschedulable pods are tried again) and schedule."""
+        self._check_open()
+        if not (math.isfinite(seconds) and seconds >= 0):
+            raise ValueError(f"time cannot advance by {seconds} seconds")
         self._loop.run(self._advance(seconds))
         return self.schedule()
 
@@ -139,6 +164,7 @@ class Simulation:
 
     def explain(self, pod: str | Pod) -> Explanation:
         """What every plugin says about a pod on every node: for a known pod by `namespace/name`, or any pod at all."""
+        self._check_open()
         return self._loop.run(explain(self._assembled, self._pod(pod), seek_remedies=True))
 
     def why(self, pod: str | Pod) -> str:
@@ -157,15 +183,54 @@ class Simulation:
         self._assembled.queue.flush_backoff()
         self._assembled.queue.flush_unschedulable_leftover()
 
+    def _check_open(self) -> None:
+        if self._closed:
+            raise KubeschedError("the simulation is closed")
+
     def _pod(self, pod: str | Pod) -> Pod:
         if isinstance(pod, Pod):
             whole: Pod = completed(pod)
             return whole
+        if not isinstance(pod, str):
+            raise InvalidObjectError(f"expected a pod or its name, got {type(pod).__name__}")
         namespace, _, name = pod.rpartition("/")
         found = self._assembled.objects.of(Pod).get(name, namespace or "default")
         if found is None:
             raise InvalidObjectError("there is no such pod, or it has ended", kind="Pod", name=pod)
         return found
+
+
+def _configuration(config: str | Path | Mapping[str, Any] | None, gates: FeatureGates) -> KubeSchedulerConfiguration:
+    if config is None:
+        return default_config(gates)
+    if isinstance(config, Path):
+        return load_config_file(config, gates)
+    if isinstance(config, Mapping):
+        try:
+            text = json.dumps(dict(config))
+        except (TypeError, ValueError) as error:
+            raise ConfigurationError([f"the configuration cannot be written as JSON: {error}"]) from error
+        return load_config(text, gates)
+    if _is_file_name(config):
+        raise ConfigurationError([f"{config!r} is no configuration: to load a file, pass a Path"])
+    return load_config(config, gates)
+
+
+def _is_file_name(text: str) -> bool:
+    """Whether somebody who wrote this meant a file, not its content."""
+    return text.endswith(SUFFIXES) and "\n" not in text
+
+
+def _check_object(obj: Any) -> None:
+    if type(obj) not in KIND_OF:
+        advice = ""
+        if isinstance(obj, Mapping):
+            advice = "; manifests are loaded by load()"
+        elif isinstance(obj, Iterable) and not isinstance(obj, str):
+            advice = "; write add(*objects) for several"
+        raise InvalidObjectError(f"not an object that scheduling knows: {type(obj).__name__}{advice}")
+    if not obj.metadata.name:
+        raise InvalidObjectError("it has no name", kind=type(obj).__name__, path="metadata.name")
 
 
 class _EventList:

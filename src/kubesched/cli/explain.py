@@ -22,8 +22,7 @@ from kubesched.assembly.simulation import Simulation
 from kubesched.cli.gate_options import EmulatedVersion, GateList
 from kubesched.cli.standard_input import STANDARD_INPUT, read_standard_input
 from kubesched.config import FeatureGates
-from kubesched.objects import KINDS
-from kubesched.objects.manifests import decode_all, load_documents, read_documents
+from kubesched.objects.manifests import decode_all, load_documents, read_documents, split_foreign
 
 app = typer.Typer(add_completion=False, help="Explain a decision.")
 
@@ -39,7 +38,7 @@ class Output(StrEnum):
 
 @app.command()
 def explain(
-    pod: Annotated[str, typer.Argument(metavar="POD", help="The pod: NAME or NAMESPACE/NAME.")],
+    pod: Annotated[str, typer.Argument(metavar="POD", help="The pod: NAME, pod/NAME or NAMESPACE/NAME.")],
     namespace: Annotated[
         str, typer.Option("--namespace", "-n", metavar="NAME", help="The pod's namespace.")
     ] = "default",
@@ -64,7 +63,8 @@ def explain(
 
     Nothing is changed, in the cluster or elsewhere.
     """
-    key = pod if "/" in pod else f"{namespace}/{pod}"
+    name = pod.removeprefix("pod/")  # as `kubectl get -o name` prints it; for a namespace of that name there is -n
+    key = name if "/" in name else f"{namespace}/{name}"
     with Simulation(config, feature_gates=feature_gates, emulated_version=emulated_version) as simulation:
         simulation.add(*_objects(manifests, kubeconfig, simulation.gates))
         explanation = simulation.explain(key)
@@ -80,21 +80,14 @@ def explain(
 def _objects(manifests: list[Path] | None, kubeconfig: str, gates: FeatureGates) -> list[Any]:
     if not manifests:
         return asyncio.run(fetch_objects(kubeconfig, gates))
-    documents = [document for path in manifests for document in _documents(path)]
-    foreign = sorted({manifest["kind"] for _, manifest in documents if _is_foreign(manifest)})
+    known, foreign = split_foreign(document for path in manifests for document in _documents(path))
     if foreign:
         typer.echo(f"note: left out, since scheduling does not look at them: {', '.join(foreign)}", err=True)
-    return list(decode_all((where, manifest) for where, manifest in documents if not _is_foreign(manifest)))
+    return decode_all(known)
 
 
 def _documents(path: Path) -> Iterator[tuple[str, Any]]:
     return load_documents(read_standard_input(), STANDARD_INPUT) if path == Path("-") else read_documents(path)
-
-
-def _is_foreign(manifest: Any) -> bool:
-    """Whoever saves a whole cluster has kinds in it that do not matter here."""
-    kind = manifest.get("kind") if isinstance(manifest, dict) else None
-    return isinstance(kind, str) and kind != "" and kind not in KINDS
 
 
 def _matrix(explanation: Explanation) -> Table:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Final, NamedTuple
 
 from kubesched.config.gate_table import DEPENDENCIES, GATES
@@ -54,6 +55,7 @@ class GateStage:
 _NOT_YET: Final = GateStage(stage="PreAlpha", default=False, locked=False)
 
 
+@cache
 def stage_at(gate: str, version: Version) -> GateStage:
     """The stage of a known gate at a version between the oldest emulated and the current one."""
     if gate in _SPECIAL:

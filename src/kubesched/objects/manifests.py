@@ -13,6 +13,7 @@ import yaml
 from kubesched.errors import InvalidObjectError
 from kubesched.objects.base import KubeStruct
 from kubesched.objects.codec import decode_object
+from kubesched.objects.kinds import KINDS
 from kubesched.objects.yaml_text import load_yaml_documents, yaml_problem
 
 SUFFIXES: Final = (".yaml", ".yml", ".json")
@@ -34,11 +35,6 @@ def load_manifests(text: str, source: str) -> list[KubeStruct]:
     InvalidObjectError names `source`, the document's number and the path of what does not fit.
     """
     return decode_all(load_documents(text, source))
-
-
-def read_manifests(path: Path) -> list[KubeStruct]:
-    """As `load_manifests`, for a file or a folder."""
-    return decode_all(read_documents(path))
 
 
 def read_documents(path: Path) -> Iterator[tuple[str, Any]]:
@@ -65,6 +61,21 @@ def decode_all(documents: Iterable[tuple[str, Any]]) -> list[KubeStruct]:
         except InvalidObjectError as error:
             raise InvalidObjectError(f"{where}: {error}") from error
     return objects
+
+
+def split_foreign(documents: Iterable[tuple[str, Any]]) -> tuple[list[tuple[str, Any]], list[str]]:
+    """The manifests without those of kinds that scheduling does not look at, and the names of these kinds, sorted.
+
+    Whoever saves a whole cluster, or has a folder of an application, has such kinds in it.
+    """
+    known, foreign = [], set()
+    for where, manifest in documents:
+        kind = manifest.get("kind") if isinstance(manifest, dict) else None
+        if isinstance(kind, str) and kind and kind not in KINDS:
+            foreign.add(kind)
+        else:
+            known.append((where, manifest))
+    return known, sorted(foreign)
 
 
 def _decode(manifest: Any) -> KubeStruct:

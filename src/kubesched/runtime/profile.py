@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import TypeVar, cast
 
 import msgspec
@@ -266,7 +267,7 @@ def _points_of(registry: Registry) -> Callable[[str], Collection[ExtensionPoint]
             raise ConfigurationError([f"plugin {name}: {plugin!r} is no class"])
         return [ExtensionPoint(point) for point in points_served(plugin)]
 
-    return points
+    return cache(points)  # every point of a profile asks about every plugin
 
 
 def _build(name: str, registry: Registry, config: KubeSchedulerProfile, handle: ProfileHandle) -> Plugin:

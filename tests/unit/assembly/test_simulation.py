@@ -279,14 +279,6 @@ async def test_inside_a_running_loop() -> None:
         assert simulation.why("default/p").startswith("default/p is on n; decided now, it goes to n\n")
 
 
-@pytest.mark.parametrize("thing", ["text", None, [make_node("n")]], ids=["a text", "nothing", "a list"])
-def test_what_is_no_object_is_told(thing: Any) -> None:
-    """By its type, before anything is added."""
-    with Simulation() as simulation, pytest.raises(InvalidObjectError, match="not an object that scheduling knows"):
-        simulation.add(make_node("n"), thing)
-    assert simulation.nodes() == []
-
-
 def test_an_explanation_of_many_nodes_is_short() -> None:
     """Reasons are summed up, and of the nodes that fit the best are shown."""
     with Simulation() as simulation:

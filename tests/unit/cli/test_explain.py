@@ -48,6 +48,24 @@ def test_a_pod_that_fits_nowhere_is_explained(tmp_path: Path) -> None:
     assert "a: evict default/low" in ran.stdout
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        pytest.param(["pod/big"], id="as kubectl get -o name prints it"),
+        pytest.param(["default/big"], id="with its namespace"),
+        pytest.param(["pod/big", "-n", "default"], id="with its namespace as an option"),
+    ],
+)
+def test_names_of_a_pod(tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
+    """However people copy them."""
+    manifests = tmp_path / "cluster.yaml"
+    manifests.write_text(MANIFESTS)
+    with pytest.raises(SystemExit) as ended:
+        main(["explain", *arguments, "-f", str(manifests)])
+    assert not ended.value.code
+    assert capsys.readouterr().out.startswith("default/big fits nowhere")
+
+
 def test_kinds_that_scheduling_does_not_look_at(tmp_path: Path) -> None:
     """They are in every cluster that somebody saves; a note says that they were left out."""
     manifests = tmp_path / "cluster.yaml"
