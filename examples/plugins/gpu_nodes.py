@@ -1,0 +1,26 @@
+"""GPU nodes are for pods that ask for GPUs; others go there only if there is no room elsewhere."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kubesched.columns import Integers, NodeView, PodInfo, PodTemplate
+from kubesched.framework import MAX_SCORE, SKIP, SUCCESS, CycleState, Handle, PreScorePlugin, Reach, ScorePlugin, Status
+
+
+class SpareGpuNodes(PreScorePlugin, ScorePlugin):
+    """Over all nodes at once: an array of what they have, an array of scores."""
+
+    name = "SpareGpuNodes"
+    reach = Reach.NODE
+
+    def __init__(self, args: dict[str, Any] | None, handle: Handle) -> None:
+        self._resource = (args or {}).get("resource", "nvidia.com/gpu")
+
+    def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Status:
+        return SKIP if pod.template.requests.get(self._resource) else SUCCESS
+
+    def score_nodes(self, state: CycleState, pod: PodTemplate, nodes: NodeView) -> Integers:
+        return np.where(nodes.allocatable(self._resource) > 0, 0, MAX_SCORE)
