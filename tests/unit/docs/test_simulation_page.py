@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -9,34 +10,47 @@ from typing import Any
 import pytest
 
 PAGE = (Path(__file__).parents[3] / "docs" / "simulation.md").read_text()
-CLUSTER = """
-apiVersion: v1
-kind: List
-items:
-- {apiVersion: v1, kind: Namespace, metadata: {name: default}}
-- apiVersion: v1
-  kind: Node
-  metadata: {name: a}
-  status: {allocatable: {cpu: "8", memory: 64Gi, pods: "110"}}
-- apiVersion: v1
-  kind: Pod
-  metadata: {name: old, namespace: default}
-  spec: {nodeName: a, containers: [{name: c, image: i, resources: {requests: {cpu: "2"}}}]}
-"""
+CONTAINER = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "2"}}}
+CLUSTER = {
+    "apiVersion": "v1",
+    "kind": "List",
+    "items": [
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default"}},
+        *(
+            {
+                "apiVersion": "v1",
+                "kind": "Node",
+                "metadata": {"name": name},
+                "status": {"allocatable": {"cpu": "8", "memory": "64Gi", "pods": "110"}},
+            }
+            for name in ("a", "b")
+        ),
+        *(
+            {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": {"name": f"on-{name}", "namespace": "default"},
+                "spec": {"nodeName": name, "containers": [CONTAINER]},
+            }
+            for name in ("a", "b")
+        ),
+    ],
+}
 
 
 def test_its_code_prints_what_it_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """In a folder with a cluster that somebody saved."""
+    """Block by block, in a folder with a cluster that somebody saved."""
     monkeypatch.chdir(tmp_path)
-    Path("cluster.yaml").write_text(CLUSTER)
-    comparing, planning = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
-    module: dict[str, Any] = {}
-    exec(comparing, module)
-    printed = re.search(r"```\n\n```\n(.*?)```", PAGE, re.DOTALL)
-    assert printed is not None
-    assert capsys.readouterr().out == printed[1]
-    exec(planning, module)
-    said = capsys.readouterr().out
-    assert said.startswith("3 of 100 fit\ndefault/larger fits nowhere: 0/1 nodes are available: 1 Insufficient cpu.")
+    Path("cluster.json").write_text(json.dumps(CLUSTER))
+    module: dict[str, Any] = {"__name__": "page"}
+    said = []
+    for code, printed in re.findall(r"```python\n(.*?)```\n(?:\n```\n(.*?)```)?", PAGE, re.DOTALL):
+        exec(code, module)
+        said.append(capsys.readouterr().out)
+        assert said[-1] == printed or not printed
+    assert [bool(text) for text in said] == [True, True, True, False, True, True]
+    room, anew = said[-2:]
+    assert room.startswith("6 of 100 fit\ndefault/larger fits nowhere: 0/2 nodes are available: 2 Insufficient cpu.")
+    assert anew == "now 2 packed 1\n"
