@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from kubesched.columns import Integers, PodTemplate
-from kubesched.framework import MAX_SCORE, CycleState, Handle, NodeInfo, Reach, ScorePlugin
+from kubesched.framework import MAX_SCORE, CycleState, Handle, Integers, NodeInfo, PodTemplate, Reach, ScorePlugin
 from kubesched.objects import Pod
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from kubesched.columns import NodeView, PodInfo, PodTemplate
 from kubesched.framework import (
     SKIP,
     SUCCESS,
@@ -19,7 +18,10 @@ from kubesched.framework import (
     EventHint,
     Handle,
     Hint,
+    NodeView,
     PermitPlugin,
+    PodInfo,
+    PodTemplate,
     PreFilterPlugin,
     ReservePlugin,
     Resource,

@@ -6,8 +6,21 @@ from typing import Any
 
 import numpy as np
 
-from kubesched.columns import Integers, NodeView, PodInfo, PodTemplate
-from kubesched.framework import MAX_SCORE, SKIP, SUCCESS, CycleState, Handle, PreScorePlugin, Reach, ScorePlugin, Status
+from kubesched.framework import (
+    MAX_SCORE,
+    SKIP,
+    SUCCESS,
+    CycleState,
+    Handle,
+    Integers,
+    NodeView,
+    PodInfo,
+    PodTemplate,
+    PreScorePlugin,
+    Reach,
+    ScorePlugin,
+    Status,
+)
 
 
 class SpareGpuNodes(PreScorePlugin, ScorePlugin):

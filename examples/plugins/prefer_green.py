@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from kubesched.columns import NodeView, PodTemplate
 from kubesched.framework import (
     CycleState,
     FilterPlugin,
     Handle,
     NodeInfo,
+    NodeView,
+    PodTemplate,
     Reach,
     Reason,
     ScorePlugin,

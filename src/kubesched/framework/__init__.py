@@ -11,7 +11,7 @@ Contracts and values only: whoever fulfils or calls them lives above (`runtime`,
 public for plugin authors is exported here, together with the views and templates of `columns` that they read.
 """
 
-from kubesched.columns import Cluster, NodeView, PodInfo, PodTemplate, WhatIf
+from kubesched.columns import Booleans, Cluster, Integers, NodeView, PodInfo, PodTemplate, WhatIf
 from kubesched.framework.cycle_state import CycleState
 from kubesched.framework.device_observer import DeviceObserver, SilentDeviceObserver
 from kubesched.framework.diagnosis import Diagnosis, ListedStatuses, NodeStatuses
@@ -82,6 +82,7 @@ __all__ = [
     "Action",
     "ApiWriter",
     "BindPlugin",
+    "Booleans",
     "CallObserver",
     "Claim",
     "Cluster",
@@ -96,6 +97,7 @@ __all__ = [
     "FilterPlugin",
     "Handle",
     "Hint",
+    "Integers",
     "ListedStatuses",
     "NodeInfo",
     "NodeStatuses",

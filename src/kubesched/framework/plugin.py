@@ -3,7 +3,7 @@
     class PreferGreen(ScorePlugin):
         name = "PreferGreen"
         def score(self, state, pod, node):
-            return 100 if node.node.metadata.labels.get("color") == "green" else 0
+            return 100 if node.labels.get("color") == "green" else 0
 
 Filter and Score come in two forms. Per node (`filter`, `score`) is the simple one; over rows (`filter_nodes`,
 `score_nodes`) is the fast one, which every in-tree plugin uses. Override one of the two.
