@@ -90,7 +90,8 @@ async def explain(assembled: Assembled, pod: Pod, *, wanted_node: str = "", seek
     """
     profile = assembled.profiles.get(pod.spec.scheduler_name)
     if profile is None:
-        raise ConfigurationError([f'profile not found for scheduler name "{pod.spec.scheduler_name}"'])
+        name = pod.spec.scheduler_name
+        raise ConfigurationError([f'profile not found for scheduler name "{name}": take its configuration (--config)'])
     if over := _is_over(pod):
         return Explanation(pod=pod.key, node=pod.spec.node_name, error=over)
     cluster = assembled.cache.cluster

@@ -66,6 +66,15 @@ def test_names_of_a_pod(tmp_path: Path, capsys: pytest.CaptureFixture[str], argu
     assert capsys.readouterr().out.startswith("default/big fits nowhere")
 
 
+def test_a_pod_of_another_scheduler(tmp_path: Path) -> None:
+    """It decides by a configuration of its own, which has to be given."""
+    manifests = tmp_path / "cluster.yaml"
+    manifests.write_text(MANIFESTS.replace("priority: 10", "schedulerName: other"))
+    ran = run("big", "-f", str(manifests))
+    assert ran.returncode == 1
+    assert ran.stderr == 'error: profile not found for scheduler name "other": take its configuration (--config)\n'
+
+
 def test_kinds_that_scheduling_does_not_look_at(tmp_path: Path) -> None:
     """They are in every cluster that somebody saves; a note says that they were left out."""
     manifests = tmp_path / "cluster.yaml"
