@@ -34,8 +34,8 @@ COMMANDS: Final[dict[str, LazyCommand]] = {
     "run": LazyCommand(
         "kubesched.cli.run", "Schedule the pods of a cluster, in the place of kube-scheduler or beside it."
     ),
-    "explain": LazyCommand("kubesched.cli.explain", "Why is this pod where it is, or nowhere?"),
-    "conformance": LazyCommand("kubesched.cli.conformance", "Run recorded scheduling decisions and compare."),
+    "explain": LazyCommand("kubesched.cli.explain", "Say why a pod is where it is, or nowhere, and what would help."),
+    "conformance": LazyCommand("kubesched.cli.conformance", "Compare recorded decisions with those of this scheduler."),
     "bench": LazyCommand("kubesched.cli.bench", "Measure scheduling throughput."),
     "config": LazyCommand("kubesched.cli.config", "Show, check and convert scheduler configurations."),
 }
