@@ -17,6 +17,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import index
 from typing import Any, ClassVar, Final
 
 import numpy as np
@@ -245,8 +246,8 @@ class ScorePlugin(Plugin):
             if exists[position]:
                 answer: Any = self.score(state, state.pod.pod, node_info_at(nodes, position))
                 try:
-                    scores[position] = answer
-                except (TypeError, ValueError, OverflowError):
+                    scores[position] = index(answer)  # a fraction would be cut off without a word: 0.9 would be 0
+                except (TypeError, OverflowError):
                     raise TypeError(f"score must answer with an integer, not {answer!r}") from None
         return scores
 

@@ -70,6 +70,16 @@ def simulation(mine: type[Plugin]) -> Simulation:
             id="a score that is no number",
         ),
         pytest.param(
+            plugin(ScorePlugin, score=says(0.9)),
+            "Score: TypeError: score must answer with an integer, not 0.9",
+            id="a score that is a fraction",
+        ),
+        pytest.param(
+            plugin(ScorePlugin, score=says(2**70)),
+            f"Score: TypeError: score must answer with an integer, not {2**70}",
+            id="a score beyond all bounds",
+        ),
+        pytest.param(
             plugin(PermitPlugin, permit=says(SUCCESS)),
             f"Permit: TypeError: must answer with a Status and seconds, not {SUCCESS!r}",
             id="a permit without seconds",
