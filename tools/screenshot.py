@@ -1,6 +1,6 @@
 """A picture of `kubesched up` as a terminal shows it, drawn from a cluster that really runs.
 
-python tools/screenshot.py docs/pictures/up.svg --demo preemption --after 11
+python tools/screenshot.py docs/pictures/up.svg --demo preemption --after 10
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Draw kubesched up as SVG.")
     parser.add_argument("file", type=Path)
     parser.add_argument("--demo", default="preemption")
-    parser.add_argument("--after", type=float, default=11, metavar="SECONDS")
+    parser.add_argument("--after", type=float, default=10, metavar="SECONDS")
     arguments = parser.parse_args()
 
     async def draw(up: Up) -> None:
