@@ -8,8 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from cryptography import x509
-
+from kubesched.client.authorities import AuthorityFile, checked_certificates
 from kubesched.client.connection import Connection, Impersonation, TLSOptions
 from kubesched.client.credentials import (
     Credential,
@@ -18,7 +17,6 @@ from kubesched.client.credentials import (
     FixedCredentials,
     basic,
     bearer,
-    read_file,
 )
 from kubesched.client.exec_credentials import ExecCredentials, ExecObserver
 from kubesched.client.kubeconfig import Cluster, Kubeconfig, User
@@ -46,8 +44,10 @@ def from_kubeconfig(
         raise ConfigurationError(problems)
     if not server.startswith("https://"):  # as client-go: credentials never travel in the clear
         return Connection(server=server, proxy_url=cluster.proxy_url, compress=not cluster.disable_compression)
+    data, file = _authorities(cluster, f'{where}: cluster "{chosen.cluster}"', clock)
     tls = TLSOptions(
-        ca_pem=_ca(cluster, f'{where}: cluster "{chosen.cluster}"'),
+        ca_pem=data,
+        ca_file=file,
         insecure=cluster.insecure_skip_tls_verify,
         server_name=cluster.tls_server_name,
     )
@@ -81,7 +81,7 @@ def in_cluster(
         host = f"[{host}]"
     return Connection(
         server=f"https://{host}:{port}",
-        tls=TLSOptions(ca_pem=_certificates(read_file(folder / "ca.crt"), str(folder / "ca.crt"))),
+        tls=TLSOptions(ca_file=AuthorityFile(folder / "ca.crt", clock)),
         credentials=FileCredentials(clock, token_file=folder / "token"),
     )
 
@@ -112,24 +112,17 @@ def _problems(cluster: Cluster, user: User, server: str, cluster_name: str, user
     return problems
 
 
-def _ca(cluster: Cluster, where: str) -> bytes:
+def _authorities(cluster: Cluster, where: str, clock: Clock) -> tuple[bytes, AuthorityFile | None]:
+    """As data, or in a file that is followed: data wins."""
     if cluster.certificate_authority_data:
-        return _certificates(cluster.certificate_authority_data, f"{where}: certificate-authority-data")
+        data = checked_certificates(cluster.certificate_authority_data, f"{where}: certificate-authority-data")
+        return data, None
     if not cluster.certificate_authority:
-        return b""
+        return b"", None
     try:
-        content = read_file(Path(cluster.certificate_authority))
+        return b"", AuthorityFile(Path(cluster.certificate_authority), clock)
     except ConfigurationError as error:
         raise ConfigurationError([f"{where}: certificate-authority: {error}"]) from error
-    return _certificates(content, f"{where}: certificate-authority {cluster.certificate_authority}")
-
-
-def _certificates(pem: bytes, where: str) -> bytes:
-    try:
-        x509.load_pem_x509_certificates(pem)
-    except ValueError as error:
-        raise ConfigurationError([f"{where}: no certificate in PEM form"]) from error
-    return pem
 
 
 def _credentials(
@@ -166,7 +159,7 @@ def _cluster_info(cluster: Cluster, tls: TLSOptions) -> dict[str, Any]:
         "server": cluster.server,
         "tls-server-name": tls.server_name,
         "insecure-skip-tls-verify": tls.insecure,
-        "certificate-authority-data": base64.b64encode(tls.ca_pem).decode(),
+        "certificate-authority-data": base64.b64encode(tls.authorities()).decode(),
         "proxy-url": cluster.proxy_url,
         "disable-compression": cluster.disable_compression,
     }

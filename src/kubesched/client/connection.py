@@ -7,20 +7,26 @@ from urllib.parse import quote
 
 import msgspec
 
+from kubesched.client.authorities import AuthorityFile
 from kubesched.client.credentials import CredentialSource, FixedCredentials
 
 USER_AGENT: Final = "kubesched"
 
 
 class TLSOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """How the server is verified. `ca_pem` may hold several certificates; empty means the machine's own roots.
+    """How the server is verified: by authorities in `ca_pem` or in a file; without either, by the machine's own roots.
 
     `server_name` is the name that the server's certificate must carry, where that is not the host of its URL.
     """
 
     ca_pem: bytes = b""
+    ca_file: AuthorityFile | None = None
     insecure: bool = False
     server_name: str = ""
+
+    def authorities(self) -> bytes:
+        """Certificates (PEM) to trust now: the same object until they change."""
+        return self.ca_file.current() if self.ca_file is not None else self.ca_pem
 
 
 class Impersonation(msgspec.Struct, frozen=True, kw_only=True):

@@ -90,8 +90,8 @@ def _with_tls(
         return builder
     if connection.tls.insecure:
         builder = builder.danger_accept_invalid_certs(True)
-    elif connection.tls.ca_pem:
-        for certificate in x509.load_pem_x509_certificates(connection.tls.ca_pem):
+    elif authorities := connection.tls.authorities():
+        for certificate in x509.load_pem_x509_certificates(authorities):
             builder = builder.add_root_certificate_pem(certificate.public_bytes(_PEM))
     if credential.client_pem:
         builder = builder.identity_pem(credential.client_pem)

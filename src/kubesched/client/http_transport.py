@@ -40,6 +40,7 @@ class HttpTransport:
         self.host = self._server.netloc.rpartition("@")[2]
         self._credentials = connection.credentials
         self._credential: Credential | None = None
+        self._authorities = b""
         self._client: Client | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -108,8 +109,9 @@ class HttpTransport:
 
     def _builder(self, credential: Credential, method: str, url: str, time_limit: float) -> RequestBuilder:
         client = self._client
-        if client is None or credential is not self._credential:
-            client = self._client_for(credential)
+        authorities = self._connection.tls.authorities()
+        if client is None or credential is not self._credential or authorities is not self._authorities:
+            client = self._client_for(credential, authorities)
         builder = client.request(method, url)
         if time_limit != TIME_LIMIT:  # the client's own
             builder = builder.timeout(timedelta(seconds=time_limit))
@@ -122,13 +124,14 @@ class HttpTransport:
             await self._client.close()
             self._client = None
 
-    def _client_for(self, credential: Credential) -> Client:
-        """A new certificate needs new connections, a new token does not."""
+    def _client_for(self, credential: Credential, authorities: bytes) -> Client:
+        """A new certificate and new authorities need new connections, a new token does not."""
         before, self._credential = self._credential, credential
+        trusted_before, self._authorities = self._authorities, authorities
         if self._client is None:
             self._loop = asyncio.get_running_loop()
             self._client = build_client(self._connection, self._server, credential)
-        elif before is None or before.client_pem != credential.client_pem:
+        elif before is None or before.client_pem != credential.client_pem or trusted_before != authorities:
             try:
                 # The old client is not closed: streams on it run to their end.
                 self._client = build_client(self._connection, self._server, credential)

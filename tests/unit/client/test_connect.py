@@ -105,6 +105,18 @@ async def test_certificate_data_wins_over_the_file() -> None:
     assert (await made.credentials.current()).client_pem == b"C\nK"
 
 
+def test_an_authority_in_a_file_is_followed(tmp_path: Path, certificate: bytes) -> None:
+    """As data it stays; data wins."""
+    file, clock = tmp_path / "ca.crt", VirtualClock()
+    file.write_bytes(certificate)
+    in_file = from_kubeconfig(config({"certificate_authority": str(file)}), clock)
+    both = {"certificate_authority": str(file), "certificate_authority_data": certificate}
+    as_data = from_kubeconfig(config(both), clock)
+    file.write_bytes(certificate * 2)
+    clock.tick(60)
+    assert (in_file.tls.authorities(), as_data.tls.authorities()) == (certificate * 2, certificate)
+
+
 def test_a_plugin_is_told_about_the_cluster() -> None:
     """Its extension of the cluster comes as `config`."""
     extension = NamedExtension(name="client.authentication.k8s.io/exec", extension={"audience": "a"})
@@ -190,16 +202,18 @@ def test_mistakes(cluster: dict[str, Any], user: dict[str, Any], message: str) -
 
 
 async def test_a_service_account(tmp_path: Path, certificate: bytes) -> None:
-    """Inside a pod: the environment names the server, the token is read again when it changes."""
+    """Inside a pod: the environment names the server, token and authorities are read again when they change."""
     (tmp_path / "token").write_text("one")
     (tmp_path / "ca.crt").write_bytes(certificate)
     clock = VirtualClock()
     environ = {"KUBERNETES_SERVICE_HOST": "fd00::1", "KUBERNETES_SERVICE_PORT": "443"}
     made = in_cluster(clock, environ=environ, folder=tmp_path)
     assert made.server == "https://[fd00::1]:443"
-    assert made.tls.ca_pem == certificate
+    assert made.tls.authorities() == certificate
     (tmp_path / "token").write_text("two")
+    (tmp_path / "ca.crt").write_bytes(certificate * 2)
     clock.tick(60)
+    assert made.tls.authorities() == certificate * 2
     assert (await made.credentials.current()).authorization == "Bearer two"
 
 

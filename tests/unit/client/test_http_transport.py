@@ -26,6 +26,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from kubesched.client import connect, http_transport, kubeconfig
+from kubesched.client.authorities import AuthorityFile
 from kubesched.client.connection import Connection, Impersonation, TLSOptions
 from kubesched.client.credentials import RECHECK_SECONDS, Credential, FileCredentials, FixedCredentials
 from kubesched.client.http_transport import HttpTransport
@@ -536,6 +537,30 @@ async def test_a_half_written_rotation_leaves_the_old_certificate(
         write(*issued["two"])
         assert await answer(transport)
         assert capsys.readouterr().err == ""
+
+
+async def test_renewed_authorities_of_a_server_are_taken_up(
+    authority: Authority, by_address: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A cluster may renew its authority: what is in the file counts, and a broken file changes nothing."""
+    clock, file = VirtualClock(), tmp_path / "ca.crt"
+    file.write_bytes(Authority(tmp_path, "before").certificate.read_bytes())
+    tls = TLSOptions(ca_file=AuthorityFile(file, clock))
+    async with serving(**by_address) as running:
+        transport = running.connect(https=True, tls=tls)
+        with pytest.raises(TransportError, match=r"(?i)certificate"):
+            await answer(transport)
+        file.write_bytes(authority.certificate.read_bytes())
+        clock.tick(RECHECK_SECONDS)
+        assert await answer(transport)
+        for broken in (b"", b"-----BEGIN CERTIFICATE-----"):
+            file.write_bytes(broken)
+            clock.tick(RECHECK_SECONDS)
+            assert await answer(transport)
+        file.unlink()
+        clock.tick(RECHECK_SECONDS)
+        assert await answer(transport)
+        assert capsys.readouterr().err.count("Reloading certificate authorities failed, the old ones stay") == 3
 
 
 async def test_the_rest_client_on_top() -> None:
