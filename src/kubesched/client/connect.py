@@ -7,6 +7,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from kubesched.client.authorities import AuthorityFile, checked_certificates
 from kubesched.client.connection import Connection, Impersonation, TLSOptions
@@ -24,6 +25,7 @@ from kubesched.clock import Clock
 from kubesched.errors import ConfigurationError
 
 SERVICE_ACCOUNT_FOLDER: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+PROXY_SCHEMES: Final = ("http", "https", "socks5")
 _CLUSTER_EXTENSION: Final = "client.authentication.k8s.io/exec"
 
 
@@ -42,7 +44,7 @@ def from_kubeconfig(
     problems = [f"{where}: {problem}" for problem in _problems(cluster, user, server, chosen.cluster, chosen.user)]
     if problems:
         raise ConfigurationError(problems)
-    if not server.startswith("https://"):  # as client-go: credentials never travel in the clear
+    if urlsplit(server).scheme != "https":  # as client-go: credentials never travel in the clear
         return Connection(server=server, proxy_url=cluster.proxy_url, compress=not cluster.disable_compression)
     data, file = _authorities(cluster, f'{where}: cluster "{chosen.cluster}"', clock)
     tls = TLSOptions(
@@ -93,6 +95,11 @@ def _problems(cluster: Cluster, user: User, server: str, cluster_name: str, user
     if cluster.insecure_skip_tls_verify and (cluster.certificate_authority or cluster.certificate_authority_data):
         problems.append(
             f'cluster "{cluster_name}": specifying a root certificates file with the insecure flag is not allowed'
+        )
+    if cluster.proxy_url and (scheme := urlsplit(cluster.proxy_url).scheme) not in PROXY_SCHEMES:
+        problems.append(  # the HTTP library would go past it, straight to the server
+            f'invalid proxy-url "{cluster.proxy_url}" for cluster "{cluster_name}": '
+            f'unsupported scheme "{scheme}", must be http, https, or socks5'
         )
     if user.token and (user.username or user.password):
         problems.append(

@@ -33,10 +33,12 @@ class ExecObserver(Protocol):
 
 
 class _Status(msgspec.Struct, frozen=True, rename="camel"):
+    """Plugins may write null for what they do not set."""
+
     expiration_timestamp: datetime | None = None
-    token: str = ""
-    client_certificate_data: str = ""
-    client_key_data: str = ""
+    token: str | None = None
+    client_certificate_data: str | None = None
+    client_key_data: str | None = None
 
 
 class _ExecCredential(msgspec.Struct, frozen=True, rename="camel"):
@@ -95,7 +97,7 @@ class ExecCredentials:
             self._running = None
         self._expires_at = answer.expiration_timestamp.timestamp() if answer.expiration_timestamp else None
         pem = f"{answer.client_certificate_data}\n{answer.client_key_data}" if answer.client_key_data else ""
-        self._credential = Credential(authorization=bearer(answer.token), client_pem=pem.encode())
+        self._credential = Credential(authorization=bearer(answer.token or ""), client_pem=pem.encode())
         return self._credential
 
     async def _run(self) -> bytes:

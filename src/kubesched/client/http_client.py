@@ -7,6 +7,7 @@ differs from the URL's host works by resolving the server's host when the client
 from __future__ import annotations
 
 import ipaddress
+import re
 import socket
 from datetime import timedelta
 from typing import Final
@@ -78,7 +79,8 @@ def build_client(connection: Connection, server: SplitResult, credential: Creden
 
 def _with_proxy(builder: ClientBuilder, connection: Connection, server: SplitResult) -> ClientBuilder:
     if connection.proxy_url:
-        return builder.proxy(ProxyBuilder.all(connection.proxy_url))
+        # As in Go, the server's name is the proxy's to resolve: it may be known behind the proxy only.
+        return builder.proxy(ProxyBuilder.all(re.sub("^socks5://", "socks5h://", connection.proxy_url)))
     # As Go's ProxyFromEnvironment: a proxy named by the environment is not asked for the loopback.
     return builder.no_proxy() if _is_loopback(server.hostname or "") else builder
 
@@ -94,7 +96,10 @@ def _with_tls(
         for certificate in x509.load_pem_x509_certificates(authorities):
             builder = builder.add_root_certificate_pem(certificate.public_bytes(_PEM))
     if credential.client_pem:
-        builder = builder.identity_pem(credential.client_pem)
+        try:
+            builder = builder.identity_pem(credential.client_pem)
+        except ValueError as error:  # all that the library says is "builder error"
+            raise ValueError("no client certificate with its key in PEM form") from error
     if connection.tls.server_name:
         builder = builder.resolve(connection.tls.server_name, _address(server), server.port or 443)
     return builder

@@ -149,6 +149,12 @@ async def test_credentials_never_travel_in_the_clear() -> None:
     assert (await made.credentials.current()).authorization == ""
 
 
+async def test_a_protocol_in_capitals_is_the_same_protocol() -> None:
+    """It is as safe for credentials."""
+    made = connection({"server": "HTTPS://host:6443"}, token="secret")
+    assert (await made.credentials.current()).authorization == "Bearer secret"
+
+
 def test_the_master_flag_replaces_the_server() -> None:
     """And nothing else."""
     made = from_kubeconfig(config(token="t"), VirtualClock(), server_override="https://other:1")
@@ -176,6 +182,15 @@ def test_the_master_flag_replaces_the_server() -> None:
             {},
             "with the insecure flag is not allowed",
             id="a CA that is not to be used",
+        ),
+        pytest.param(
+            {"proxy_url": "ftp://proxy:21"},
+            {},
+            'invalid proxy-url "ftp://proxy:21" for cluster "c": unsupported scheme "ftp", must be http',
+            id="a proxy that cannot be asked",
+        ),
+        pytest.param(
+            {"proxy_url": "127.0.0.1:3128"}, {}, 'unsupported scheme "", must be', id="a proxy without a protocol"
         ),
         pytest.param({}, {"token": "t", "username": "u"}, "more than one authentication method", id="two methods"),
         pytest.param({}, {"client_certificate": "/c"}, "client-key-data or client-key must be", id="no key"),

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from kubesched.client.credentials import Credential
 from kubesched.client.exec_credentials import ExecCredentials
 from kubesched.client.kubeconfig import ExecConfig, ExecEnvVar
 from kubesched.clock import VirtualClock
@@ -93,6 +94,14 @@ async def test_a_client_certificate_from_the_plugin(plugin: Plugin) -> None:
     """Certificate and key, as one PEM."""
     source = plugin.source(status={"clientCertificateData": "CERT", "clientKeyData": "KEY"})
     assert (await source.current()).client_pem == b"CERT\nKEY"
+
+
+async def test_null_stands_for_not_set(plugin: Plugin) -> None:
+    """As in Go."""
+    unset = {"expirationTimestamp": None, "clientCertificateData": None, "clientKeyData": None}
+    assert await plugin.source(status={"token": "t", **unset}).current() == Credential(authorization="Bearer t")
+    given = {"clientCertificateData": "CERT", "clientKeyData": "KEY"}
+    assert await plugin.source(status={"token": None, **given}).current() == Credential(client_pem=b"CERT\nKEY")
 
 
 @pytest.mark.parametrize(

@@ -363,6 +363,35 @@ async def test_a_proxy() -> None:
         assert b"refused" not in response.body
 
 
+async def test_a_socks_proxy_resolves_the_servers_name() -> None:
+    """A name may be known behind the proxy only."""
+    asked_for: list[bytes] = []
+
+    async def proxy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        _version, methods = await reader.readexactly(2)
+        await reader.readexactly(methods)
+        writer.write(b"\x05\x00")  # no authentication
+        *_, kind, length = await reader.readexactly(5)
+        asked_for.append(await reader.readexactly(length) if kind == 3 else b"an address")
+        writer.close()
+
+    async with await asyncio.start_server(proxy, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        transport = HttpTransport(Connection(server="https://localhost:6443", proxy_url=f"socks5://127.0.0.1:{port}"))
+        with pytest.raises(TransportError):
+            await transport.request("GET", "/echo/x", time_limit=60.0)
+        await transport.close()
+    assert asked_for == [b"localhost"]
+
+
+async def test_a_client_certificate_that_is_none() -> None:
+    """Told as what it is."""
+    credentials = FixedCredentials(Credential(client_pem=b"junk"))
+    transport = HttpTransport(Connection(server="https://127.0.0.1:1", credentials=credentials))
+    with pytest.raises(ConfigurationError, match="no client certificate with its key in PEM form"):
+        await transport.request("GET", "/echo/x", time_limit=60.0)
+
+
 @pytest.mark.parametrize(
     ("server", "message"),
     [
