@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -17,6 +18,8 @@ from kubesched.telemetry.logging import log
 
 CONFIG_MAP_NAMESPACE: Final = "kube-system"
 CONFIG_MAP_NAME: Final = "extension-apiserver-authentication"
+LOOK_UP_SECONDS: Final = 10.0
+"""For the API server to answer (DelegatingAuthenticationOptions.ClientTimeout): nothing is served before it has."""
 
 ConfigMapReader = Callable[[], Awaitable[Mapping[str, str]]]
 """Reads the ConfigMap's data; raises kubesched.errors.ClientError."""
@@ -137,16 +140,19 @@ class TrustLoader:
             )
             return ClientTrust()
         try:
-            self._last_found = parse_config_map(await self._read_config_map())
+            async with asyncio.timeout(LOOK_UP_SECONDS):
+                data = await self._read_config_map()
+            self._last_found = parse_config_map(data)
             self.has_failed = False
-        except KubeschedError as error:
+        except (KubeschedError, TimeoutError) as error:
             self.has_failed = True
+            problem = str(error) or f"no answer within {LOOK_UP_SECONDS:g} s"
             if not self._options.tolerate_lookup_failure:
-                raise ConfigurationError([f"unable to look up the cluster's authentication: {error}"]) from error
+                raise ConfigurationError([f"unable to look up the cluster's authentication: {problem}"]) from error
             log.warning(
                 "Error looking up in-cluster authentication configuration; continuing with what was known before, "
                 "which may treat all requests as anonymous (fatal with --authentication-tolerate-lookup-failure=false)",
-                err=error,
+                err=problem,
             )
         return self._last_found
 

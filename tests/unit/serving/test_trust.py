@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -71,6 +72,14 @@ async def test_flags_come_before_the_cluster(
     assert trust.request_header is not None
     assert trust.request_header.username_headers == ("x-remote-user",)
     assert await TrustLoader(AuthenticationOptions(skip_lookup=True), ConfigMap(published).read).load() == ClientTrust()
+
+
+async def test_an_api_server_that_hangs_does_not_keep_us_from_serving(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Health is asked for while it hangs, too: without an answer we would be restarted for nothing."""
+    monkeypatch.setattr("kubesched.serving.trust.LOOK_UP_SECONDS", 0.0)
+    loader = TrustLoader(AuthenticationOptions(), asyncio.Event().wait)  # type: ignore[arg-type] # never gets to it
+    assert await loader.load() == ClientTrust()
+    assert loader.has_failed
 
 
 async def test_a_failed_lookup_is_tolerated_or_fatal(published: dict[str, str]) -> None:
