@@ -163,7 +163,7 @@ class HTTPExtender:
     def _read(self, body: bytes, parse: Callable[[bytes], R]) -> R:
         try:
             return parse(body)
-        except msgspec.MsgspecError as error:
+        except (msgspec.MsgspecError, RecursionError) as error:
             raise ExtenderError(
                 f"extender {self.name} answered what does not decode: {error}", extender=self.name
             ) from error

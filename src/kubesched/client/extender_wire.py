@@ -78,7 +78,7 @@ def parse_filter_result(body: bytes, *, prefer_names: bool) -> FilterResult:
     if prefer_names and names is not None:
         remaining = _typed(names, list[str])
     elif nodes is not None:
-        remaining = [_node_name(node) for node in _fields(nodes).get("items") or ()]
+        remaining = [_node_name(node) for node in _typed(_fields(nodes).get("items") or [], list[Any])]
     return FilterResult(
         fitting=tuple(remaining),
         failed=_typed(answer.get("failednodes") or {}, dict[str, str]),
@@ -98,7 +98,8 @@ def parse_preemption_result(body: bytes) -> dict[str, MetaVictims]:
     result = {}
     for node, entry in _typed(_fields(_parse(body)).get("nodenametometavictims") or {}, dict[str, Any]).items():
         chosen = _fields(entry)
-        uids = tuple(_typed(_fields(pod).get("uid", ""), str) for pod in chosen.get("pods") or ())
+        pods = _typed(chosen.get("pods") or [], list[Any])
+        uids = tuple(_typed(_fields(pod).get("uid", ""), str) for pod in pods)
         result[node] = MetaVictims(uids, _typed(chosen.get("numpdbviolations", 0), int))
     return result
 

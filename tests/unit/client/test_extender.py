@@ -127,6 +127,8 @@ async def test_filter_tells_why() -> None:
         ),
         pytest.param(b"oops", 200, "does not decode", id="no JSON"),
         pytest.param({"FailedNodes": 7}, 200, "does not decode", id="the wrong type"),
+        pytest.param({"Nodes": {"items": 7}}, 200, "does not decode", id="nodes that are no list"),
+        pytest.param(b"[" * 100_000, 200, "does not decode", id="nested without an end"),
         pytest.param(TransportError("timed out"), 200, "^timed out$", id="no answer"),
         pytest.param(
             {"NodeNames": ["n9"]},
@@ -193,6 +195,13 @@ async def test_preemption(by_name: bool, field: str, pods: list[Any]) -> None:
     chosen = await webhook.process_preemption(POD, {"n1": Victims((VICTIM,), 1)}, lambda _: [VICTIM])
     assert chosen == {"n1": Victims((VICTIM,), 2)}
     assert answers.sent[0][1][field] == {"n1": {"Pods": pods, "NumPDBViolations": 1}}
+
+
+async def test_victims_that_are_no_list() -> None:
+    """A failure of the extender, not of the attempt."""
+    webhook, _ = extender({"NodeNameToMetaVictims": {"n1": {"Pods": 7}}})
+    with pytest.raises(ExtenderError, match="does not decode"):
+        await webhook.process_preemption(POD, {}, lambda _: [VICTIM])
 
 
 @pytest.mark.parametrize(
