@@ -84,7 +84,8 @@ class RealControlPlane:
         self._etcd.kill()
         self.admin.close()
 
-    def start_api_server(self) -> None:
+    def start_api_server(self, **more: object) -> None:
+        """With `more` flags, written with underscores."""
         certificate, key = self._serving
         flags: dict[str, object] = {
             "etcd-servers": f"http://127.0.0.1:{self._etcd_port}",
@@ -106,6 +107,7 @@ class RealControlPlane:
             "feature-gates": ",".join(f"{gate}=true" for gate in API_GATES),
             "runtime-config": ",".join(f"{version}=true" for version in API_VERSIONS),
             "event-ttl": "1h",
+            **{name.replace("_", "-"): value for name, value in more.items()},
         }
         self._api_server = self._start("kube-apiserver", flags)
         eventually(self._is_ready, "kube-apiserver is ready")

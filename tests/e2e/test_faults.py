@@ -42,6 +42,25 @@ def test_the_api_server_dies_in_the_middle_of_a_thousand_bindings(
     assert_placed_once(real_cluster, count, pods_per_node=110)
 
 
+def test_a_server_that_wants_its_clients_elsewhere_costs_no_binding(
+    real_cluster: RealControlPlane, start_scheduler: StartScheduler
+) -> None:
+    """Behind a load balancer, servers tell clients now and then to connect anew, in the middle of their requests."""
+    admin, count = real_cluster.admin, 1000
+    real_cluster.kill_api_server()
+    real_cluster.start_api_server(goaway_chance=0.02)
+    try:
+        admin.create_all(node(f"n{number}", cpu="100", pods=300) for number in range(5))
+        admin.create_all(pod(f"p{number}", cpu="10m") for number in range(count))
+        start_scheduler(config={"qps": 5000})
+        eventually(lambda: len(admin.placements()) == count, "all pods are bound", every=0.2)
+        assert [event["note"] for event in admin.list("Event") if event["reason"] != "Scheduled"] == []
+        assert_placed_once(real_cluster, count, pods_per_node=300)
+    finally:
+        real_cluster.kill_api_server()
+        real_cluster.start_api_server()
+
+
 def test_a_control_plane_boots_as_a_whole(real_cluster: RealControlPlane, start_scheduler: StartScheduler) -> None:
     """The scheduler is there first; then an API server comes that forbids everything until it has read its roles."""
     real_cluster.kill_api_server()

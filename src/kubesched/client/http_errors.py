@@ -16,6 +16,9 @@ from pyreqwest.exceptions import (
 from kubesched.errors import TransportError
 
 _CONNECT_FAILED: Final = "client error (Connect)"
+# A server that asks its clients to connect anew (HTTP/2's GOAWAY; kube-apiserver's --goaway-chance) leaves requests
+# undone that were on their way: cut off by it, or still waiting for their turn on the connection.
+_LEFT_UNDONE: Final = frozenset({"connection error received: not a result of an error", "dispatch task is gone"})
 _UNTRUSTED: Final = "invalid peer certificate"
 _MANUAL_LINK: Final = re.compile(r": https://docs\.rs/\S+$")
 
@@ -25,12 +28,19 @@ def transport_error(method: str, url: str, error: PyreqwestError) -> TransportEr
     causes = causes_of(error)
     # The library's exception types mislead: ConnectError also stands for a connection that closed after the request
     # went out, ConnectTimeoutError for a broken handshake and for an answer that did not come. The causes tell.
-    not_sent = _CONNECT_FAILED in causes or isinstance(error, (PoolTimeoutError, BuilderError))
+    not_sent = (
+        _CONNECT_FAILED in causes or isinstance(error, (PoolTimeoutError, BuilderError)) or was_left_undone(error)
+    )
     timed_out = isinstance(error, RequestTimeoutError) and any("timed out" in cause for cause in causes)
     where = f"{method} {url.partition('?')[0]}"
     what = _MANUAL_LINK.sub("", ": ".join(causes[-2:] if not timed_out else causes[-1:]))
     untrusted = any(cause.startswith(_UNTRUSTED) for cause in causes)
     return TransportError(f"{where}: {what}", request_sent=not not_sent, timed_out=timed_out, untrusted=untrusted)
+
+
+def was_left_undone(error: PyreqwestError) -> bool:
+    """Whether the server closed the connection before it did anything about the request."""
+    return not _LEFT_UNDONE.isdisjoint(causes_of(error))
 
 
 def causes_of(error: Exception) -> list[str]:

@@ -17,7 +17,7 @@ from pyreqwest.response import Response as AnyResponse
 from kubesched.client.connection import Connection
 from kubesched.client.credentials import Credential
 from kubesched.client.http_client import base_url, build_client
-from kubesched.client.http_errors import transport_error
+from kubesched.client.http_errors import transport_error, was_left_undone
 from kubesched.client.transport import JSON, TIME_LIMIT, Response, raise_status
 from kubesched.errors import ConfigurationError
 from kubesched.telemetry.logging import log
@@ -28,7 +28,8 @@ _KEPT_HEADERS: Final = ("retry-after",)
 class HttpTransport:
     """Requests to the server of a `Connection`, with its credentials.
 
-    On 401 the credential is refreshed and the request sent once more, if that gave another one.
+    On 401 the credential is refreshed and the request sent once more, if that gave another one. One that the server
+    left undone, because it wants us to connect anew, is sent once more, too (as Go's HTTP/2 transport does).
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -70,6 +71,8 @@ class HttpTransport:
                     return Response(status, b"", discarded_bytes=int(answer.get_header("content-length") or 0))
                 content = (await answer.bytes()).to_bytes()  # never waits: `send` has read it all
             except PyreqwestError as error:
+                if not last_try and was_left_undone(error):
+                    continue
                 raise transport_error(method, url, error) from error
             finally:
                 if task.cancelling() > cancellations:  # as `cancellation_check`, which costs more

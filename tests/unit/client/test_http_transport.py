@@ -19,7 +19,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
-from pyreqwest.exceptions import PyreqwestError
+from pyreqwest.exceptions import PyreqwestError, RequestError
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
@@ -280,6 +280,50 @@ class DeafLibrary:
             await asyncio.Event().wait()
         if self._fails:
             raise PyreqwestError("connection refused")
+
+
+GOAWAY = ("client error (SendRequest)", "http2 error", "connection error received: not a result of an error")
+DROPPED = ("client error (SendRequest)", "dispatch task is gone", "runtime dropped the dispatch task")
+BROKEN = ("client error (SendRequest)", "connection closed before message completed")
+
+
+class FailingLibrary(DeafLibrary):
+    """Fails so often, with these causes, and answers then."""
+
+    def __init__(self, causes: tuple[str, ...], *, times: int) -> None:
+        super().__init__(fails=True)
+        self._causes = causes
+        self._times = times
+        self.sent = 0
+
+    async def send(self) -> DeafLibrary:
+        self.sent += 1
+        if self.sent <= self._times:
+            raise RequestError("", {"causes": [{"message": cause} for cause in self._causes]})
+        return self
+
+
+@pytest.mark.parametrize(
+    ("causes", "times", "sent", "outcome"),
+    [
+        pytest.param(GOAWAY, 1, 2, 200, id="cut off by a connection's end"),
+        pytest.param(DROPPED, 1, 2, 200, id="still waiting for its turn"),
+        pytest.param(GOAWAY, 2, 2, False, id="twice in a row: for the caller to decide"),
+        pytest.param(BROKEN, 1, 1, True, id="perhaps done: not again"),
+    ],
+)
+async def test_what_a_server_left_undone_is_sent_again(
+    causes: tuple[str, ...], times: int, sent: int, outcome: int | bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server that wants its clients on another connection says so in the middle of their requests."""
+    library = FailingLibrary(causes, times=times)
+    monkeypatch.setattr(http_transport, "build_client", lambda *args: library)
+    transport = HttpTransport(Connection(server="https://nowhere"))
+    try:
+        result: int | bool = (await transport.request("POST", "/binding", time_limit=30.0)).status
+    except TransportError as error:
+        result = error.request_sent
+    assert (library.sent, result) == (sent, outcome)
 
 
 async def ask(transport: HttpTransport) -> None:
