@@ -234,7 +234,9 @@ class Feed:
         started = self._clock.monotonic()
         self._handlers.update(old, new)
         if (labels := self._labels_of(new)) is not None:
-            self._durations.observe(self._clock.monotonic() - started, labels.updated)
+            # A pod that got its node counts as new there.
+            label = labels.updated if labels is self._labels_of(old) else labels.added
+            self._durations.observe(self._clock.monotonic() - started, label)
 
     def on_delete(self, last_known: Any, maybe_stale: bool) -> None:
         started = self._clock.monotonic()

@@ -186,3 +186,11 @@ def test_the_handlers_are_told_and_timed(obj: Any, labels: str) -> None:
         assert durations.count(f"{labels}{verb}") == 1
     if type(obj) is Service:
         assert not [sample for sample in durations.family().samples if sample.name.endswith("_count")]
+
+
+def test_a_pod_that_got_its_node_is_counted_as_new_there() -> None:
+    """As kube-scheduler does: dashboards tell bindings from later changes by that."""
+    heard: Any = Heard()
+    durations = SchedulerMetrics(CollectorRegistry()).event_handling_duration
+    Feed(Pod, heard, VirtualClock(), durations).on_update(make_pod("p"), make_pod("p", node="n1"))
+    assert (durations.count("AssignedPodAdd"), durations.count("AssignedPodUpdate")) == (1, 0)
