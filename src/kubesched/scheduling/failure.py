@@ -83,6 +83,7 @@ class FailureHandler:
         condition = PodCondition(
             type="PodScheduled",
             status="False",
+            observed_generation=pod.metadata.generation,
             reason=reason,
             message=message,
             last_transition_time=utc(self._clock),

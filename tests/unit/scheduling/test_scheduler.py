@@ -237,6 +237,15 @@ async def test_notes_are_cut_conditions_are_not(new_bench: Any) -> None:
     assert message.startswith(note[:-4])
 
 
+async def test_the_condition_says_which_generation_of_the_pod_it_is_about(new_bench: Any) -> None:
+    """As every writer of a pod's conditions does (PodObservedGenerationTracking)."""
+    bench = new_bench()
+    pod = make_pod("web", cpu="2")
+    bench.add(make_node("n1", cpu="1"), replace(pod, metadata=replace(pod.metadata, generation=7)))
+    await bench.schedule()
+    assert bench.pod("web").status.conditions[0].observed_generation == 7
+
+
 async def test_a_failed_attempt_ends_the_nomination(new_bench: Any) -> None:
     """Unless preemption has made a new one."""
     bench = new_bench()

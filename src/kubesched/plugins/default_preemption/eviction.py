@@ -122,6 +122,7 @@ class Evictions:
         condition = PodCondition(
             type=DISRUPTION_TARGET,
             status="True",
+            observed_generation=victim.metadata.generation,
             reason=PREEMPTION_BY_SCHEDULER,
             message=f"{preemptor.scheduler_name}: preempting to accommodate a higher priority {preemptor.what}",
             last_transition_time=utc(self._handle.clock),

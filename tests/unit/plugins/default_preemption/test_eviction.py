@@ -4,6 +4,7 @@ import asyncio
 from dataclasses import dataclass, field
 
 import pytest
+from msgspec.structs import replace
 
 from kubesched.errors import ApiStatusError, TransportError
 from kubesched.framework import PodInfo, Victims
@@ -79,6 +80,15 @@ def test_victims_are_marked_and_deleted() -> None:
     assert (observed.victims, observed.results) == ([2], ["success"])
     assert not evictions.is_running(info.uid)
     assert handle.activated == []
+
+
+def test_the_condition_says_which_generation_of_the_victim_it_is_about() -> None:
+    """As every writer of a pod's conditions does (PodObservedGenerationTracking)."""
+    handle = FakeHandle()
+    evicting(replace(LAST, metadata=replace(LAST.metadata, generation=7)), handle=handle)
+    [(_, condition, _)] = handle.api.conditions
+    assert condition is not None
+    assert condition.observed_generation == 7
 
 
 def test_terminating_victims_need_no_call() -> None:
