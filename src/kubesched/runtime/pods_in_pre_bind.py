@@ -23,7 +23,7 @@ class PodInPreBind:
             if self._has_succeeded():
                 return False
             self._reason = reason
-            self._work.cancel()
+            self._work.cancel(reason)
         return True
 
     async def outcome(self) -> Status:

@@ -9,7 +9,7 @@ from typing import Final
 
 from kubesched.framework import SKIP, SUCCESS, Code, CycleState, Plugin, PreBindPlugin, Status
 from kubesched.objects import Pod
-from kubesched.runtime.calling import call, call_async
+from kubesched.runtime.calling import call, call_async, explained
 
 POINT: Final = "PreBind"
 PREFLIGHT: Final = "PreBindPreFlight"
@@ -32,7 +32,11 @@ def preflight(
 
 
 async def pre_bind(active: Sequence[PreBindPlugin], state: CycleState, pod: Pod, node_name: str) -> Status:
-    """One after the other, but neighbours that allow it at the same time; the first failure ends it all."""
+    """One after the other, but neighbours that allow it at the same time; the first failure ends it all.
+
+    So does a cancellation of the task. One that gives a reason is answered like a failure, in the name of a plugin that
+    was at work (RunPreBindPlugins); any other goes through.
+    """
     for is_parallel, neighbours in groupby(active, lambda plugin: plugin.pre_binds_in_parallel):
         together = list(neighbours)
         if is_parallel and len(together) > 1:
@@ -46,7 +50,10 @@ async def pre_bind(active: Sequence[PreBindPlugin], state: CycleState, pod: Pod,
 
 async def _in_turn(plugins: Sequence[PreBindPlugin], state: CycleState, pod: Pod, node_name: str) -> Status:
     for plugin in plugins:
-        status = await call_async(plugin, POINT, plugin.pre_bind, state, pod, node_name)
+        try:
+            status = await call_async(plugin, POINT, plugin.pre_bind, state, pod, node_name)
+        except asyncio.CancelledError as stop:
+            return _stopped(plugin, stop)
         if not status.is_success:
             return status
     return SUCCESS
@@ -62,11 +69,23 @@ async def _side_by_side(plugins: Sequence[PreBindPlugin], state: CycleState, pod
             if not status.is_success:
                 return status
         return SUCCESS
+    except asyncio.CancelledError as stop:
+        at_work = [plugin for plugin, task in zip(plugins, tasks, strict=True) if not task.done()]
+        if not at_work:
+            raise
+        return _stopped(at_work[0], stop)
     finally:
         # None of them may go on once the pod is bound, or given up.
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _stopped(plugin: PreBindPlugin, stop: asyncio.CancelledError) -> Status:
+    """What became of a plugin that was at work when the task was cancelled."""
+    if not stop.args:
+        raise stop
+    return explained(plugin, POINT, Status.failed(stop.args[0]))
 
 
 def _failed_preflight(plugin: Plugin, point: str, status: Status) -> Status:

@@ -89,6 +89,25 @@ async def test_a_cancellation_stops_all_of_them() -> None:
     assert diary[2:] == ["A is stopped", "B is stopped"]
 
 
+@pytest.mark.parametrize(
+    "in_parallel",
+    [
+        pytest.param(False, id="one after the other"),
+        pytest.param(True, id="side by side, the first has ended"),
+    ],
+)
+async def test_a_reason_to_stop_is_told_in_the_name_of_the_plugin_at_work(in_parallel: bool) -> None:
+    """In the words of the framework; and nobody else begins."""
+    diary: list[str] = []
+    workers = [Worker(name, diary, in_parallel=in_parallel) for name in "AB"] + [Worker("C", diary, in_parallel=False)]
+    workers[0].may_end.set()
+    running = begin(*workers)
+    await turns()
+    running.cancel("preempted by X")
+    assert (await running).message == 'running PreBind plugin "B": preempted by X'
+    assert "C begins" not in diary
+
+
 async def test_a_plugin_that_raises_is_an_error_of_this_pod() -> None:
     """And nothing else."""
 

@@ -271,7 +271,7 @@ async def test_preemption_can_stop_a_pod_in_its_pre_bind(new_bench: Any) -> None
     assert handle.cancel_binding(uid, "preempted by another one")
     await bench.schedule()
     assert bench.places() == {"web": "backoff"}
-    assert bench.notes("FailedScheduling") == ["preempted"]
+    assert bench.notes("FailedScheduling") == ['running PreBind plugin "Diary": preempted']
     assert not handle.cancel_binding(uid, "preempted")
 
 
@@ -399,6 +399,7 @@ async def test_profiles_know_each_other_s_pods_in_pre_bind(new_bench: Any) -> No
     assert bench.parts.profiles["other"].handle.cancel_binding(bench.pod("web").metadata.uid, "preempted")
     await bench.schedule()
     assert bench.places() == {"web": "backoff"}
+    assert bench.notes("FailedScheduling") == ['running PreBind plugin "Diary": preempted']
 
 
 async def test_a_waiting_pod_that_was_let_go_and_is_deleted_makes_room_at_once(new_bench: Any) -> None:
