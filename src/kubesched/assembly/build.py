@@ -25,6 +25,7 @@ from kubesched.framework import (
     Stopwatch,
     VolumeObserver,
 )
+from kubesched.framework.events import ANY_EVENT
 from kubesched.objects import Pod
 from kubesched.objects.pod_resources import ResourceFeatures
 from kubesched.plugins.registry import IN_TREE
@@ -230,7 +231,7 @@ def _queue(
 
 def _hints(profile: Profile, outside: Outside) -> Mapping[str, Sequence[EventHint]]:
     """Any event wakes a pod that an extender rejected: nobody knows what extenders look at."""
-    return {**profile.event_hints(), EXTENDER: ()} if outside.extenders else profile.event_hints()
+    return {**profile.event_hints(), EXTENDER: (ANY_EVENT,)} if outside.extenders else profile.event_hints()
 
 
 def _stopwatch(profile: Profile, outside: Outside) -> Stopwatch | None:

@@ -139,6 +139,7 @@ class EventHint:
     """Without them, the hint may say QUEUE for any pod."""
 
 
+ANY_EVENT: Final = EventHint(ClusterEvent(Resource.WILDCARD, Action.ALL))
 UNSCHEDULABLE_TIMEOUT: Final = ClusterEvent(Resource.WILDCARD, Action.ALL, "UnschedulableTimeout")
 FORCE_ACTIVATE: Final = ClusterEvent(Resource.WILDCARD, Action.ALL, "ForceActivate")
 ASSIGNED_POD_ADD: Final = ClusterEvent(Resource.ASSIGNED_POD, Action.ADD)

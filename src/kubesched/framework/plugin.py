@@ -25,7 +25,7 @@ import numpy as np
 from kubesched.columns import Integers, LabelColumn, NodeView, PodInfo, PodTemplate, Positions
 from kubesched.framework.cycle_state import CycleState
 from kubesched.framework.diagnosis import Diagnosis
-from kubesched.framework.events import EventHint
+from kubesched.framework.events import ANY_EVENT, EventHint
 from kubesched.framework.handle import Handle, NominatingInfo
 from kubesched.framework.node_info import NodeInfo, node_info_at
 from kubesched.framework.pod_group import Placement, PodGroupAssignments, PodGroupInfo, Rehearsal
@@ -104,8 +104,12 @@ class Plugin:
         return True
 
     def events_to_register(self) -> Sequence[EventHint]:
-        """Events that may make a pod schedulable which this plugin rejected. None registered: any event may."""
-        return ()
+        """Events that may make a pod schedulable which this plugin rejected. Not overridden: any event may.
+
+        If there are none, no event does: the pod waits for other plugins that rejected it, or for the time-out. Asked
+        of plugins at the points that reject pods: PreEnqueue, PreFilter, Filter, Reserve and Permit.
+        """
+        return (ANY_EVENT,)
 
 
 PluginFactory = Callable[[Any, Handle], Plugin]

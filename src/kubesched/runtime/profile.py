@@ -53,6 +53,9 @@ from kubesched.telemetry.logging import log
 P = TypeVar("P", bound=Plugin)
 Registry = Mapping[str, PluginFactory]
 
+_REJECTING = (PreEnqueuePlugin, PreFilterPlugin, FilterPlugin, ReservePlugin, PermitPlugin)
+"""A refusal at any other point is an error (shouldHaveEnqueueExtensions)."""
+
 
 def merged_registry(in_tree: Registry, out_of_tree: Registry) -> dict[str, PluginFactory]:
     """All plugins by name; a name that is taken is an error."""
@@ -115,7 +118,7 @@ class Profile:
 
     def event_hints(self) -> dict[str, Sequence[EventHint]]:
         """Per plugin that can reject a pod: the events that may change its mind."""
-        return {name: _events_of(plugin) for name, plugin in self.plugins.items()}
+        return {name: _events_of(plugin) for name, plugin in self.plugins.items() if isinstance(plugin, _REJECTING)}
 
     # ---- the scheduling cycle after Score -----------------------------------------------------------------------
 

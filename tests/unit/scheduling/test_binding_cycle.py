@@ -13,15 +13,12 @@ from kubesched.errors import TransportError
 from kubesched.framework import (
     SUCCESS,
     WAIT,
-    Action,
-    ClusterEvent,
     CycleState,
     EventHint,
     PermitPlugin,
     PostBindPlugin,
     PreBindPlugin,
     ReservePlugin,
-    Resource,
     Status,
 )
 from kubesched.objects import Pod
@@ -40,8 +37,8 @@ class Diary(ReservePlugin, PermitPlugin, PreBindPlugin, PostBindPlugin):
         type(self).answers = {}
 
     def events_to_register(self) -> Sequence[EventHint]:
-        """One that never comes here; without any, every event would wake the pods that it rejected."""
-        return (EventHint(ClusterEvent(Resource.STORAGE_CLASS, Action.ADD)),)
+        """None wakes the pods that it rejected."""
+        return ()
 
     def _note(self, point: str, usual: Any) -> Any:
         self.calls.append(f"{self.name} {point}")

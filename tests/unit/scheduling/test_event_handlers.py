@@ -139,6 +139,18 @@ async def test_a_bad_event_is_logged_and_the_next_one_handled(new_bench: Any, ca
 # ---- nodes ---------------------------------------------------------------------------------------------------------
 
 
+async def test_what_no_plugin_registered_is_not_kept_for_pods_in_flight(new_bench: Any) -> None:
+    """Plugins that only score or bind reject nobody: their silence does not stand for all events."""
+    bench = new_bench()
+    old, new = make_node("n1"), make_node("n1", annotations={"note": "changed"})
+    bench.add(old, make_pod("web"))
+    assert bench.queue.try_pop() is not None
+    bench.handlers.update(old, new)
+    assert bench.queue.in_flight_counts() == {"PodPopped": 1}
+    bench.handlers.update(new, make_node("n1", annotations={"note": "changed"}, labels={"disk": "ssd"}))
+    assert bench.queue.in_flight_counts() == {"PodPopped": 1, "NodeUpdateNodeLabel": 1}
+
+
 async def test_the_way_of_a_node(new_bench: Any) -> None:
     """Each change is an event for the pods that wait."""
     bench = new_bench()

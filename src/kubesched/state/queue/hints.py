@@ -20,7 +20,6 @@ TemplatePredicate: TypeAlias = Callable[[PodTemplate], bool]
 HintsPerProfile: TypeAlias = Mapping[str, Mapping[str, Sequence[EventHint]]]
 """Scheduler name -> plugin -> the events that it registered."""
 
-_ANY_EVENT: Final = EventHint(ClusterEvent(Resource.WILDCARD, Action.ALL))
 _NODE_TAINT: Final = EventHint(ClusterEvent(Resource.NODE, Action.UPDATE_NODE_TAINT))
 
 
@@ -90,11 +89,9 @@ class HintTable:
 def _completed(hints: Sequence[EventHint]) -> Sequence[EventHint]:
     """What a plugin's registration stands for.
 
-    None at all stands for every event. One for added nodes includes changed taints: an added node is hidden from
-    pods that do not tolerate its first taints (buildQueueingHintMap, kubernetes/kubernetes#109437).
+    One for added nodes includes changed taints: an added node is hidden from pods that do not tolerate its first
+    taints (buildQueueingHintMap, kubernetes/kubernetes#109437).
     """
-    if not hints:
-        return (_ANY_EVENT,)
     node_actions = Action(0)
     for hint in hints:
         if hint.event.resource is Resource.NODE:

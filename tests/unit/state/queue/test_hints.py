@@ -9,7 +9,7 @@ import pytest
 from kubesched.clock import VirtualClock
 from kubesched.columns import Cluster, PodInfo
 from kubesched.framework import Action, ClusterEvent, EventHint, Hint, QueuedPod, Resource
-from kubesched.framework.events import FORCE_ACTIVATE
+from kubesched.framework.events import ANY_EVENT, FORCE_ACTIVATE
 from kubesched.state.queue.hints import HintsPerProfile, HintTable, Inquiry, Requeue
 from kubesched.state.queue.observer import SILENT
 from kubesched.testing.builders import make_pod
@@ -40,7 +40,8 @@ def inquiry(hints: HintsPerProfile, event: ClusterEvent, new: Any = None) -> Inq
         pytest.param([EventHint(NODE_ADD)], NODE_TAINT, True, id="added nodes include changed taints"),
         pytest.param([EventHint(POD_ALL)], ClusterEvent(Resource.ASSIGNED_POD, Action.ADD), True, id="a case of Pod"),
         pytest.param([EventHint(POD_ALL)], NODE_ADD, False, id="another resource"),
-        pytest.param([], NODE_LABEL, True, id="nothing registered stands for everything"),
+        pytest.param([ANY_EVENT], NODE_LABEL, True, id="everything"),
+        pytest.param([], NODE_LABEL, False, id="nothing registered"),
     ],
 )
 def test_interest(registered: list[EventHint], event: ClusterEvent, expected: bool) -> None:
