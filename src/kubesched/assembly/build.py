@@ -111,7 +111,7 @@ def build_scheduler(config: KubeSchedulerConfiguration, gates: FeatureGates, out
         profiles,
         cycles,
         bindings,
-        _group_trials(profiles, cycles, cluster, gates, outside.random),
+        _group_trials(profiles, cycles, cluster, gates, outside, attempts),
         queue=queue,
         pod_groups=cache.pod_groups,
         failure=failure,
@@ -255,10 +255,13 @@ def _group_trials(
     cycles: Mapping[str, SchedulingCycle],
     cluster: Cluster,
     gates: FeatureGates,
-    random: Random,
+    outside: Outside,
+    attempts: AttemptObserver,
 ) -> dict[str, GroupTrial]:
     topology_aware = gates.enabled("TopologyAwareWorkloadScheduling")
     return {
-        name: GroupTrial(profile, cycles[name], cluster, random, topology_aware=topology_aware)
+        name: GroupTrial(
+            profile, cycles[name], cluster, outside.random, outside.clock, attempts, topology_aware=topology_aware
+        )
         for name, profile in profiles.items()
     }

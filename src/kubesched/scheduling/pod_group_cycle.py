@@ -90,13 +90,13 @@ class PodGroupCycle:
             await self._preemption.attempt(profile, trial, group, members, result)
         tried = {pod.queued.uid: pod for pod in result.pods}
         for queued in members:
-            self._submit(profile, queued, tried.get(queued.uid), result, started)
+            self._submit(profile, queued, tried.get(queued.uid), result)
         self._report(profile, group, result, started)
 
-    def _submit(
-        self, profile: Profile, queued: QueuedPod, tried: PodResult | None, result: GroupResult, started: float
-    ) -> None:
+    def _submit(self, profile: Profile, queued: QueuedPod, tried: PodResult | None, result: GroupResult) -> None:
         outcome = _outcome(tried, result)
+        # What the others of its group took is not a pod's own time (submitPodGroupAlgorithmResult).
+        started = self._clock.monotonic() - (tried.seconds if tried is not None else 0.0)
         if isinstance(outcome, Decision):
             committed = self._cycles[profile.name].commit(queued, outcome)
             if isinstance(committed, Decision):

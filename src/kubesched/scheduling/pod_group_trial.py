@@ -7,10 +7,11 @@ is asked.
 from __future__ import annotations
 
 from collections.abc import Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Final
 
+from kubesched.clock import Clock
 from kubesched.errors import PluginError
 from kubesched.framework import (
     SUCCESS,
@@ -24,6 +25,7 @@ from kubesched.framework import (
 )
 from kubesched.runtime.profile import Profile
 from kubesched.scheduling.confines import Confines
+from kubesched.scheduling.observer import AttemptObserver
 from kubesched.scheduling.scheduling_cycle import Decision, Rejected, SchedulingCycle, rejected_on
 
 GROUP_UNSCHEDULABLE: Final = "pod group is unschedulable"
@@ -38,6 +40,8 @@ class PodResult:
     decision: Decision | None = None
     rejected: Rejected | None = None
     permit: Status = SUCCESS
+    seconds: float = 0.0
+    """How long it took."""
 
     @property
     def requires_preemption(self) -> bool:
@@ -64,12 +68,22 @@ class GroupTrial:
     """One profile's trials."""
 
     def __init__(
-        self, profile: Profile, cycle: SchedulingCycle, cluster: Cluster, random: Random, *, topology_aware: bool
+        self,
+        profile: Profile,
+        cycle: SchedulingCycle,
+        cluster: Cluster,
+        random: Random,
+        clock: Clock,
+        observer: AttemptObserver,
+        *,
+        topology_aware: bool,
     ) -> None:
         self._profile = profile
         self._cycle = cycle
         self._cluster = cluster
         self._random = random
+        self._clock = clock
+        self._observer = observer
         self._topology_aware = topology_aware
 
     async def run(self, group: PodGroupInfo, members: Sequence[QueuedPod], *, preempts: bool = True) -> GroupResult:
@@ -124,7 +138,14 @@ class GroupTrial:
     async def _try(
         self, queued: QueuedPod, within: Confines | None, companions: Set[str], *, preempts: bool
     ) -> PodResult:
+        started = self._clock.monotonic()
         decision = await self._cycle.decide(queued, within, preempts, companions)
+        self._observer.algorithm_ran(self._clock.monotonic() - started)
+        result = self._assume(queued, decision)
+        return replace(result, seconds=self._clock.monotonic() - started)
+
+    def _assume(self, queued: QueuedPod, decision: Decision | Rejected) -> PodResult:
+        """The pod counts on its node, or on the one that it waits for, if nobody objects."""
         rejected: Rejected | None = None
         if isinstance(decision, Rejected):
             rejected = decision

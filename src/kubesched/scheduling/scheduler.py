@@ -92,9 +92,9 @@ class Scheduler:
         started = self._clock.monotonic()
         cycle = self._cycles[profile.name]
         outcome = await cycle.decide(queued)
+        self._observer.algorithm_ran(self._clock.monotonic() - started)
         if isinstance(outcome, Decision):
             outcome = cycle.commit(queued, outcome)
-        self._observer.algorithm_ran(self._clock.monotonic() - started)
         if isinstance(outcome, Decision):
             self.tasks.start(self._bindings[profile.name].run(queued, outcome, started))
         else:

@@ -19,6 +19,7 @@ from kubesched.config import FeatureGates, default_config, load_config
 from kubesched.framework import NominatingInfo, Plugin
 from kubesched.objects import Pod, PodCondition, ResourceClaim
 from kubesched.runtime.profile import Profile
+from kubesched.scheduling.observer import AttemptObserver
 from kubesched.testing.recording import RecordingRecorder
 
 
@@ -119,6 +120,7 @@ class Bench:
         extenders: Sequence[Any] = (),
         percentage: int | None = None,
         gates: FeatureGates | None = None,
+        attempts: AttemptObserver | None = None,
     ) -> None:
         self.gates = gates or FeatureGates()
         enabled = [{"name": plugin.name} for plugin in plugins]
@@ -143,6 +145,7 @@ class Bench:
             random=Random(0),
             extenders=extenders,
             plugins={plugin.name: plugin for plugin in plugins},
+            attempts=attempts,
         )
         self.parts: Assembled = build_scheduler(config, self.gates, outside)
         self.cache, self.queue, self.handlers = self.parts.cache, self.parts.queue, self.parts.handlers

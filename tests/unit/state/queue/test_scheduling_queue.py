@@ -309,6 +309,14 @@ def test_a_shared_hint_is_asked_once_per_template() -> None:
     assert driver.queue.counts()[SubQueue.BACKOFF] == 10
 
 
+def test_a_registration_without_a_hint_is_measured_like_one_that_always_says_yes() -> None:
+    """As kube-scheduler's metric has it (defaultQueueingHintFn)."""
+    driver = Driver()
+    driver.reject("p", by=("Fit",))
+    driver.queue.move_all(NODE_ADD, None, "n")
+    assert driver.recorder.hints == [("Fit", "NodeAdd", "Queue")]
+
+
 def test_a_hint_about_single_pods_is_asked_for_each() -> None:
     """Without `per_template` the function may read whatever it likes of the pod."""
     driver = Driver()

@@ -1,0 +1,68 @@
+"""What is told of how long attempts take."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kubesched.clock import VirtualClock
+from kubesched.config import FeatureGates
+from kubesched.framework import SUCCESS, CycleState, FilterPlugin, NodeInfo, QueuedPod, ReservePlugin, Status
+from kubesched.objects import Pod
+from kubesched.testing import make_node, make_pod, make_pod_group
+
+
+class Slow(FilterPlugin, ReservePlugin):
+    """Takes a second for a node, and ten to reserve."""
+
+    name = "Slow"
+
+    def __init__(self, args: object, handle: Any) -> None:
+        self._clock: VirtualClock = handle.clock
+
+    def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> None:
+        self._clock.tick(1.0)
+
+    def reserve(self, state: CycleState, pod: Pod, node_name: str) -> Status:
+        self._clock.tick(10.0)
+        return SUCCESS
+
+    def unreserve(self, state: CycleState, pod: Pod, node_name: str) -> None: ...
+
+
+class Written:
+    """An `AttemptObserver` that writes down what it is told."""
+
+    def __init__(self) -> None:
+        self.algorithms: list[float] = []
+        self.attempts: list[tuple[str, float]] = []
+
+    def algorithm_ran(self, seconds: float) -> None:
+        self.algorithms.append(seconds)
+
+    def scheduled(self, profile: str, queued: QueuedPod, seconds: float) -> None:
+        self.attempts.append(("scheduled", seconds))
+
+    def unschedulable(self, profile: str, seconds: float) -> None:
+        self.attempts.append(("unschedulable", seconds))
+
+    def failed(self, profile: str, seconds: float) -> None:
+        self.attempts.append(("failed", seconds))
+
+
+async def test_the_algorithm_ends_when_the_node_is_chosen(new_bench: Any) -> None:
+    """What follows, Reserve for one, is part of the attempt only."""
+    bench = new_bench(Slow, attempts=(written := Written()))
+    bench.add(make_node("n1"), make_pod("web"))
+    await bench.schedule()
+    assert (written.algorithms, written.attempts) == ([1.0], [("scheduled", 11.0)])
+
+
+async def test_pods_of_a_group_are_measured_one_by_one(new_bench: Any) -> None:
+    """The time of the others is not theirs; a search that was in vain counts, too."""
+    gates = FeatureGates({"GenericWorkload": True, "GangScheduling": True})
+    bench = new_bench(Slow, gates=gates, attempts=(written := Written()))
+    bench.add(make_node("n1", cpu="1"), make_pod_group(min_count=3))
+    bench.add(*(make_pod(f"p{number}", cpu=cpu, group="group") for number, cpu in enumerate(("500m", "500m", "2"))))
+    await bench.schedule()
+    assert written.algorithms == [1.0, 1.0, 0.0]  # the last one is out of the question before Slow is asked
+    assert written.attempts == [("unschedulable", 11.0), ("unschedulable", 11.0), ("unschedulable", 0.0)]
