@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from operator import itemgetter
-from typing import Final, NamedTuple, ParamSpec, TypeVar
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -25,9 +25,7 @@ from kubesched.framework import (
     Status,
     Verdict,
 )
-
-P = ParamSpec("P")
-R = TypeVar("R")
+from kubesched.framework.stopwatch import timed_plugin
 
 
 class Reaches(NamedTuple):
@@ -182,7 +180,7 @@ def ask_pre_filter(
     plugin: PreFilterPlugin, state: CycleState, pod: PodInfo, nodes: NodeView
 ) -> tuple[PreFilterResult, Status]:
     try:
-        answer = _timed(state, plugin.name, "PreFilter", plugin.pre_filter, state, pod, nodes)
+        answer = timed_plugin(state.stopwatch, plugin.name, "PreFilter", plugin.pre_filter, state, pod, nodes)
     except Exception as error:
         raise _broken(plugin.name, "PreFilter", error) from error
     if isinstance(answer, Status):
@@ -211,7 +209,9 @@ def ask_filter(
 def try_filter(plugin: FilterPlugin, state: CycleState, pod: PodInfo, nodes: NodeView) -> Verdict:
     """The plugin may have failed on some of the nodes."""
     try:
-        verdict: object = _timed(state, plugin.name, "Filter", plugin.filter_nodes, state, pod.template, nodes)
+        verdict: object = timed_plugin(
+            state.stopwatch, plugin.name, "Filter", plugin.filter_nodes, state, pod.template, nodes
+        )
     except Exception as error:
         raise _broken(plugin.name, "Filter", error) from error
     if not isinstance(verdict, Verdict) or np.shape(verdict.bits) != (len(nodes),):
@@ -221,7 +221,7 @@ def try_filter(plugin: FilterPlugin, state: CycleState, pod: PodInfo, nodes: Nod
 
 def ask_pre_score(plugin: PreScorePlugin, state: CycleState, pod: PodInfo, nodes: NodeView) -> Status:
     try:
-        status = _timed(state, plugin.name, "PreScore", plugin.pre_score, state, pod, nodes)
+        status = timed_plugin(state.stopwatch, plugin.name, "PreScore", plugin.pre_score, state, pod, nodes)
     except Exception as error:
         raise _broken(plugin.name, "PreScore", error) from error
     if not isinstance(status, Status):
@@ -233,7 +233,7 @@ def ask_pre_score(plugin: PreScorePlugin, state: CycleState, pod: PodInfo, nodes
 
 def ask_score(plugin: ScorePlugin, state: CycleState, pod: PodInfo, nodes: NodeView) -> Integers:
     try:
-        scores = _timed(state, plugin.name, "Score", plugin.score_nodes, state, pod.template, nodes)
+        scores = timed_plugin(state.stopwatch, plugin.name, "Score", plugin.score_nodes, state, pod.template, nodes)
     except Exception as error:
         raise _broken(plugin.name, "Score", error) from error
     if not _are_integers(scores, len(nodes)):
@@ -254,11 +254,6 @@ def ask_normalize(plugin: ScorePlugin, state: CycleState, pod: PodInfo, scores: 
 
 def _are_integers(scores: object, length: int) -> bool:
     return isinstance(scores, np.ndarray) and scores.shape == (length,) and scores.dtype.kind in "iu"
-
-
-def _timed(state: CycleState, plugin: str, point: str, call: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-    stopwatch = state.stopwatch
-    return call(*args, **kwargs) if stopwatch is None else stopwatch.plugin(plugin, point, call, *args, **kwargs)
 
 
 def _broken(plugin: str, point: str, error: Exception) -> PluginError:

@@ -82,7 +82,28 @@ def timed_point_async(
     return call(*args, **kwargs) if stopwatch is None else stopwatch.point_async(point, call, *args, **kwargs)
 
 
+def timed_plugin(
+    stopwatch: Stopwatch | None, plugin: str, point: str, call: Callable[P, R], *args: P.args, **kwargs: P.kwargs
+) -> R:
+    """Call one plugin: timed, if this attempt has a stopwatch."""
+    return call(*args, **kwargs) if stopwatch is None else stopwatch.plugin(plugin, point, call, *args, **kwargs)
+
+
+def timed_plugin_async(
+    stopwatch: Stopwatch | None,
+    plugin: str,
+    point: str,
+    call: Callable[P, Awaitable[R]],
+    *args: P.args,
+    **kwargs: P.kwargs,
+) -> Awaitable[R]:
+    return call(*args, **kwargs) if stopwatch is None else stopwatch.plugin_async(plugin, point, call, *args, **kwargs)
+
+
 def _status(result: object) -> str:
-    """The code of a result that is a status, carries one or ends with one; anything else went well."""
-    status = result[-1] if isinstance(result, tuple) else getattr(result, "status", result)
+    """The code of a result that is a status, carries one, or begins or ends with one; anything else went well."""
+    if isinstance(result, tuple):
+        status = result[0] if isinstance(result[0], Status) else result[-1]
+    else:
+        status = getattr(result, "status", result)
     return _SUCCESS if not isinstance(status, Status) or status.is_success else str(status.code)

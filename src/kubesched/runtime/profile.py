@@ -42,12 +42,13 @@ from kubesched.framework import (
     Status,
     points_served,
 )
+from kubesched.framework.stopwatch import timed_plugin, timed_plugin_async, timed_point
 from kubesched.objects import Pod
 from kubesched.runtime.calling import broken, call, call_async, checked, checked_pair, explained
 from kubesched.runtime.handle import ProfileHandle, Surroundings
 from kubesched.runtime.observer import PluginObserver, SilentObserver
 from kubesched.runtime.placements import Placements
-from kubesched.runtime.pre_binding import preflight
+from kubesched.runtime.pre_binding import PREFLIGHT, preflight
 from kubesched.telemetry.logging import log
 
 P = TypeVar("P", bound=Plugin)
@@ -131,7 +132,10 @@ class Profile:
         rejector = ""
         for plugin in self.post_filters:
             try:
-                result, status = checked_pair(await plugin.post_filter(state, pod, diagnosis), "a result and a Status")
+                ask = timed_plugin_async(
+                    state.stopwatch, plugin.name, "PostFilter", plugin.post_filter, state, pod, diagnosis
+                )
+                result, status = checked_pair(await ask, "a result and a Status")
                 checked(status)
             except Exception as error:
                 return None, broken(plugin, "PostFilter", error)
@@ -168,7 +172,7 @@ class Profile:
         """In reverse order, for every plugin: one that fails does not keep the others from undoing theirs."""
         for plugin in reversed(self._reserves):
             try:
-                plugin.unreserve(state, pod, node_name)
+                timed_plugin(state.stopwatch, plugin.name, "Unreserve", plugin.unreserve, state, pod, node_name)
             except Exception as error:
                 _report(plugin, "Unreserve", error)
 
@@ -187,7 +191,8 @@ class Profile:
         reasons: tuple[str, ...] = ()
         for plugin in self._concerned(state).permits:
             try:
-                status, seconds = checked_pair(plugin.permit(state, pod, node_name), "a Status and seconds")
+                answer = timed_plugin(state.stopwatch, plugin.name, "Permit", plugin.permit, state, pod, node_name)
+                status, seconds = checked_pair(answer, "a Status and seconds")
                 if checked(status).is_wait and not seconds > 0:
                     raise ValueError(f"must wait for more than 0 seconds, not {seconds}")
             except Exception as error:
@@ -223,7 +228,8 @@ class Profile:
 
     def pre_bind_preflight(self, state: CycleState, pod: Pod, node_name: str) -> tuple[Status, list[PreBindPlugin]]:
         """SKIP if no PreBind plugin has anything to do; else success and those that have."""
-        return preflight(self.pre_binds(state), state, pod, node_name)
+        plugins = self.pre_binds(state)
+        return timed_point(state.stopwatch, PREFLIGHT, preflight, plugins, state, pod, node_name)
 
     def pre_binds(self, state: CycleState) -> Sequence[PreBindPlugin]:
         """The plugins that may have something to do."""
@@ -240,7 +246,7 @@ class Profile:
     def post_bind(self, state: CycleState, pod: Pod, node_name: str) -> None:
         for plugin in self._post_binds:
             try:
-                plugin.post_bind(state, pod, node_name)
+                timed_plugin(state.stopwatch, plugin.name, "PostBind", plugin.post_bind, state, pod, node_name)
             except Exception as error:
                 _report(plugin, "PostBind", error)
 

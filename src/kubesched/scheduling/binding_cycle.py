@@ -13,7 +13,7 @@ from kubesched.clock import Clock
 from kubesched.errors import ClientError
 from kubesched.framework import NominatingInfo, PreBindPlugin, QueuedPod, Status
 from kubesched.framework.events import ASSIGNED_POD_DELETE
-from kubesched.framework.stopwatch import timed_point_async
+from kubesched.framework.stopwatch import timed_point, timed_point_async
 from kubesched.runtime.pods_in_pre_bind import PodInPreBind
 from kubesched.runtime.pre_binding import pre_bind
 from kubesched.runtime.profile import Profile
@@ -118,7 +118,7 @@ class BindingCycle:
             log.error("Failed to nominate the node of a pod in binding", error, pod=queued.info.key, node=node_name)
 
     def _bound(self, queued: QueuedPod, assumed: Decision, started: float) -> None:
-        pod, node_name = queued.info.pod, assumed.node_name
+        pod, node_name, state = queued.info.pod, assumed.node_name, assumed.state
         self._cache.finish_binding(pod)
         if log.loudest >= 2:
             log.info(
@@ -133,9 +133,12 @@ class BindingCycle:
             pod, "Normal", SCHEDULED, BINDING, f"Successfully assigned {pod.key} to {node_name}"
         )
         self._observer.scheduled(self._profile.name, queued, self._clock.monotonic() - started)
-        self._profile.post_bind(assumed.state, pod, node_name)
-        if assumed.state.pods_to_activate:
-            self._queue.activate(assumed.state.pods_to_activate.values())
+        if state.stopwatch is None:
+            self._profile.post_bind(state, pod, node_name)
+        else:
+            state.stopwatch.point("PostBind", self._profile.post_bind, state, pod, node_name)
+        if state.pods_to_activate:
+            self._queue.activate(state.pods_to_activate.values())
 
     def _undo(self, queued: QueuedPod, assumed: Decision, rejected: Rejected, started: float) -> None:
         was_assumed = self._take_back(queued, assumed)
@@ -152,7 +155,8 @@ class BindingCycle:
         """Let go of all that the pod holds; whether the cache still assumed it."""
         pod = queued.info.pod
         self._profile.handle.waiting.remove(queued.uid)
-        self._profile.unreserve(assumed.state, pod, assumed.node_name)
+        state = assumed.state
+        timed_point(state.stopwatch, "Unreserve", self._profile.unreserve, state, pod, assumed.node_name)
         was_assumed = self._cache.is_assumed(queued.uid)
         if was_assumed:
             self._cache.forget(pod)

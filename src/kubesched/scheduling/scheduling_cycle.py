@@ -22,7 +22,7 @@ from kubesched.errors import IllegalTransitionError, KubeschedError, PluginError
 from kubesched.framework import CycleState, Diagnosis, NominatingInfo, QueuedPod, Status
 from kubesched.framework.cycle_state import NOBODY
 from kubesched.framework.diagnosis import ListedStatuses
-from kubesched.framework.stopwatch import timed_point_async
+from kubesched.framework.stopwatch import timed_point, timed_point_async
 from kubesched.runtime.profile import Profile
 from kubesched.scheduling.confines import Confines
 from kubesched.scheduling.decision_trace import FILTERED, SCORED, TRACED_FROM, DecisionTrace
@@ -207,8 +207,9 @@ class SchedulingCycle:
 
     def undo(self, queued: QueuedPod, decision: Decision) -> None:
         """The pod no longer counts on its node."""
-        self._profile.unreserve(decision.state, queued.info.pod, decision.node_name)
-        self._cache.forget(queued.info.pod)
+        state, pod = decision.state, queued.info.pod
+        timed_point(state.stopwatch, "Unreserve", self._profile.unreserve, state, pod, decision.node_name)
+        self._cache.forget(pod)
 
 
 def rejected_on(node_name: str, status: Status) -> Rejected:

@@ -18,6 +18,7 @@ from kubesched.clock import VirtualClock
 from kubesched.config import FeatureGates, default_config, load_config
 from kubesched.framework import NominatingInfo, Plugin
 from kubesched.objects import Pod, PodCondition, ResourceClaim
+from kubesched.runtime.observer import PluginObserver
 from kubesched.runtime.profile import Profile
 from kubesched.scheduling.observer import AttemptObserver
 from kubesched.testing.recording import RecordingRecorder
@@ -121,6 +122,7 @@ class Bench:
         percentage: int | None = None,
         gates: FeatureGates | None = None,
         attempts: AttemptObserver | None = None,
+        calls: PluginObserver | None = None,
     ) -> None:
         self.gates = gates or FeatureGates()
         enabled = [{"name": plugin.name} for plugin in plugins]
@@ -146,6 +148,7 @@ class Bench:
             extenders=extenders,
             plugins={plugin.name: plugin for plugin in plugins},
             attempts=attempts,
+            calls=calls,
         )
         self.parts: Assembled = build_scheduler(config, self.gates, outside)
         self.cache, self.queue, self.handlers = self.parts.cache, self.parts.queue, self.parts.handlers
