@@ -356,6 +356,7 @@ NEAR_WEB, APART_FROM_WEB = pod(near=(term(),)), pod(apart=(term(),))
         pytest.param(
             1, NEAR_WEB, pod("w", "a1"), pod("w", "a1", labels=WEB_LABELS), True, id="a placed pod became a wanted one"
         ),
+        pytest.param(1, NEAR_WEB, pod("w"), pod("w", labels=WEB_LABELS), False, id="a pending pod became a wanted one"),
         pytest.param(
             1,
             APART_FROM_WEB,
@@ -363,6 +364,14 @@ NEAR_WEB, APART_FROM_WEB = pod(near=(term(),)), pod(apart=(term(),))
             pod("w", "a1"),
             True,
             id="a placed pod is avoided no more",
+        ),
+        pytest.param(
+            1,
+            APART_FROM_WEB,
+            pod("w", "a1", labels=WEB_LABELS),
+            pod("w", "a1", labels=WEB_LABELS | {"x": "y"}),
+            False,
+            id="a placed pod is still avoided",
         ),
         pytest.param(
             1,

@@ -273,6 +273,7 @@ TAINTED = node("a1", "a", taints=[{"key": "t", "effect": "NoSchedule"}])
         pytest.param(0, pod("w", "a1", labels={}), None, False, id="another pod has gone"),
         pytest.param(1, pod("w", "a1"), pod("w", "a1", labels={}), True, id="a placed pod counts no more"),
         pytest.param(1, pod("w", "a1"), pod("w", "a1", labels=WEB_LABELS | {"x": "y"}), False, id="still counts"),
+        pytest.param(1, pod("w"), pod("w", labels={}), False, id="a pending pod would count no more"),
         pytest.param(1, SPREADING, pod("new", tolerations=[{"operator": "Exists"}]), True, id="it tolerates more"),
         pytest.param(2, None, NODES[0], True, id="a node of the topology came"),
         pytest.param(2, None, NODES[3], False, id="a node outside the topology came"),
