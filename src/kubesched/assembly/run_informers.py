@@ -1,13 +1,14 @@
-"""What the scheduler watches, and how it reaches the event handlers."""
+"""What the scheduler watches, and whether it may."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from random import Random
-from typing import Any, Final, NamedTuple
+from typing import Final
 
+from kubesched.assembly.informer_feed import feed_of
 from kubesched.client.backoff import Backoff
 from kubesched.client.informer import NON_TERMINAL_PODS, InformerFactory
 from kubesched.client.paths import collection_path
@@ -15,7 +16,6 @@ from kubesched.client.rest import RestClient
 from kubesched.clock import Clock
 from kubesched.config import FeatureGates
 from kubesched.errors import ApiStatusError, ClientError, ConfigurationError, TransportError
-from kubesched.framework import Action, ClusterEvent, Resource
 from kubesched.objects import (
     KIND_OF,
     CSIDriver,
@@ -39,7 +39,7 @@ from kubesched.objects import (
     StorageClass,
     VolumeAttachment,
 )
-from kubesched.scheduling.event_handlers import EVENT_RESOURCES, EventHandlers
+from kubesched.scheduling.event_handlers import EventHandlers
 from kubesched.telemetry.instruments import Histogram
 from kubesched.telemetry.logging import log
 
@@ -191,7 +191,7 @@ class Watches:
 
     def _add(self, kind: type) -> None:
         selection = {"field_selector": NON_TERMINAL_PODS} if kind is Pod else {}
-        feed = Feed(kind, self._handlers, self._clock, self._durations)
+        feed = feed_of(kind, self._handlers, self._clock, self._durations)
         self._factory.informer(kind, **selection).add_handler(feed)
 
     @property
@@ -201,55 +201,3 @@ class Watches:
 
     async def stop(self) -> None:
         await self._factory.stop()
-
-
-class Labels(NamedTuple):
-    """The names of an addition, a change and a deletion in the metric of their durations."""
-
-    added: str
-    updated: str
-    deleted: str
-
-    @classmethod
-    def of(cls, resource: Resource) -> Labels:
-        return cls(*(ClusterEvent(resource, action).label for action in (Action.ADD, Action.UPDATE, Action.DELETE)))
-
-
-class Feed:
-    """Hands an informer's news of one kind to the event handlers, and measures how long they take."""
-
-    def __init__(self, kind: type, handlers: EventHandlers, clock: Clock, durations: Histogram) -> None:
-        self._handlers = handlers
-        self._clock = clock
-        self._durations = durations
-        self._labels_of = _labels_of(kind)
-
-    def on_add(self, value: Any, is_initial: bool) -> None:
-        started = self._clock.monotonic()
-        self._handlers.add(value)
-        if (labels := self._labels_of(value)) is not None:
-            self._durations.observe(self._clock.monotonic() - started, labels.added)
-
-    def on_update(self, old: Any, new: Any) -> None:
-        started = self._clock.monotonic()
-        self._handlers.update(old, new)
-        if (labels := self._labels_of(new)) is not None:
-            # A pod that got its node counts as new there.
-            label = labels.updated if labels is self._labels_of(old) else labels.added
-            self._durations.observe(self._clock.monotonic() - started, label)
-
-    def on_delete(self, last_known: Any, maybe_stale: bool) -> None:
-        started = self._clock.monotonic()
-        self._handlers.delete(last_known)
-        if (labels := self._labels_of(last_known)) is not None:
-            self._durations.observe(self._clock.monotonic() - started, labels.deleted)
-
-
-def _labels_of(kind: type) -> Callable[[Any], Labels | None]:
-    """None for kinds that wake no pod: kube-scheduler handles no events of theirs."""
-    if kind is Pod:
-        assigned, pending = Labels.of(Resource.ASSIGNED_POD), Labels.of(Resource.UNSCHEDULABLE_POD)
-        return lambda pod: assigned if pod.spec.node_name else pending
-    resource = Resource.NODE if kind is Node else EVENT_RESOURCES.get(kind)
-    labels = Labels.of(resource) if resource is not None else None
-    return lambda _obj: labels

@@ -9,15 +9,14 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry
 
-from kubesched.assembly.run_informers import AccessCheck, Feed, Watches, watched_kinds
+from kubesched.assembly.run_informers import AccessCheck, Watches, watched_kinds
 from kubesched.client.rest import RestClient
 from kubesched.client.transport import Response
 from kubesched.clock import VirtualClock
 from kubesched.config import FeatureGates
 from kubesched.errors import ConfigurationError, TransportError
-from kubesched.objects import KIND_OF, DeviceTaintRule, Node, Pod, PodGroup, Service
+from kubesched.objects import KIND_OF, DeviceTaintRule, Node, Pod, PodGroup
 from kubesched.telemetry.metrics import SchedulerMetrics
-from kubesched.testing import make_node, make_pod, make_service
 from kubesched.testing.fake_api_server import FakeApiServer, failure
 
 FORBIDDEN = 'pods is forbidden: User "x" cannot list resource "pods" in API group "" at the cluster scope'
@@ -161,36 +160,3 @@ async def test_a_kind_that_comes_later_is_watched_from_then_on() -> None:
     assert waiting.done()
     assert heard.calls == ["+n"]
     await watches.stop()
-
-
-@pytest.mark.parametrize(
-    ("obj", "labels"),
-    [
-        pytest.param(make_pod("p"), "UnschedulablePod", id="a pod without a node"),
-        pytest.param(make_pod("p", node="n1"), "AssignedPod", id="a pod on a node"),
-        pytest.param(make_node("n"), "Node", id="a node"),
-        pytest.param(make_service("s", selector={"app": "a"}), "", id="a kind that wakes nobody is not measured"),
-    ],
-)
-def test_the_handlers_are_told_and_timed(obj: Any, labels: str) -> None:
-    """Each of the three verbs goes through, and its time is counted under the event's name."""
-    heard: Any = Heard()
-    durations = SchedulerMetrics(CollectorRegistry()).event_handling_duration
-    feed = Feed(type(obj), heard, VirtualClock(), durations)
-    feed.on_add(obj, True)
-    feed.on_update(obj, obj)
-    feed.on_delete(obj, False)
-    name = obj.metadata.name
-    assert heard.calls == [f"+{name}", f"~{name}", f"-{name}"]
-    for verb in ("Add", "Update", "Delete") if labels else ():
-        assert durations.count(f"{labels}{verb}") == 1
-    if type(obj) is Service:
-        assert not [sample for sample in durations.family().samples if sample.name.endswith("_count")]
-
-
-def test_a_pod_that_got_its_node_is_counted_as_new_there() -> None:
-    """As kube-scheduler does: dashboards tell bindings from later changes by that."""
-    heard: Any = Heard()
-    durations = SchedulerMetrics(CollectorRegistry()).event_handling_duration
-    Feed(Pod, heard, VirtualClock(), durations).on_update(make_pod("p"), make_pod("p", node="n1"))
-    assert (durations.count("AssignedPodAdd"), durations.count("AssignedPodUpdate")) == (1, 0)
