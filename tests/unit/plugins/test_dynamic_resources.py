@@ -9,7 +9,7 @@ import pytest
 
 from kubesched.assembly.memory_api import MemoryApi
 from kubesched.columns import PodInfo
-from kubesched.framework import CycleState, Diagnosis, Hint, Reach, Status
+from kubesched.framework import CycleState, Diagnosis, Hint, Reach, Resource, Status
 from kubesched.objects import Pod, ResourceClaim, ResourceSlice, convert, to_builtins
 from kubesched.plugins.dynamic_resources import DynamicResources
 from kubesched.testing import make_node, make_pod
@@ -344,10 +344,33 @@ FREED = make_resource_claim("other")
 def test_claim_hint(old: ResourceClaim | None, new: ResourceClaim, hint: Hint) -> None:
     """A pod is tried again when a claim changes in a way that may help it."""
     handle = FakeHandle().load(make_resource_claim())
-    hints = {e.event.resource: e.hint for e in DynamicResources(None, handle).events_to_register()}
-    ask_hint = hints["resource.k8s.io/ResourceClaim"]  # type: ignore[index]  # a StrEnum's value
-    assert ask_hint is not None
-    assert ask_hint(handle.cluster.templates.info(make_user()), old, new) is hint
+    assert hint_of(handle, Resource.RESOURCE_CLAIM, make_user(), old, new) is hint
+
+
+def test_no_claim_helps_a_pod_that_lacks_one_of_its_own() -> None:
+    """It is out of the question before devices are."""
+    assert hint_of(FakeHandle(), Resource.RESOURCE_CLAIM, make_user(), ALLOCATED, FREED) is Hint.SKIP
+
+
+@pytest.mark.parametrize(
+    ("changed", "claims", "hint"),
+    [
+        pytest.param(make_user(), [make_resource_claim()], Hint.QUEUE, id="its claims are there"),
+        pytest.param(make_user(), [], Hint.SKIP, id="a claim is missing still"),
+        pytest.param(make_pod("other"), [make_resource_claim()], Hint.SKIP, id="those of another pod are"),
+    ],
+)
+def test_hint_after_the_claims_of_a_pod_were_made(changed: Pod, claims: list[ResourceClaim], hint: Hint) -> None:
+    """The controller makes them from templates, and writes their names into the pod's status."""
+    handle = FakeHandle().load(*claims)
+    assert hint_of(handle, Resource.POD, make_user(), changed, changed) is hint
+
+
+def hint_of(handle: FakeHandle, resource: Resource, pod: Pod, old: Any, new: Any) -> Hint:
+    """What the plugin's hint for events of a kind says."""
+    [hint] = [e.hint for e in DynamicResources(None, handle).events_to_register() if e.event.resource is resource]
+    assert hint is not None
+    return hint(handle.cluster.templates.info(pod), old, new)
 
 
 def test_pods_of_a_kind_do_not_take_the_same_device() -> None:

@@ -296,11 +296,32 @@ def test_a_driver_that_must_be_installed() -> None:
         pytest.param(
             1, make_csi_node(limits={DRIVER: 2}), make_csi_node(limits={DRIVER: 1}), Hint.SKIP, id="a limit shrank"
         ),
+        pytest.param(
+            1,
+            make_csi_node(limits={DRIVER: 1}),
+            make_csi_node(limits={DRIVER: 1}, annotations={"a": "b"}),
+            Hint.SKIP,
+            id="a limit stayed",
+        ),
         pytest.param(1, make_csi_node(), make_csi_node(limits={DRIVER: 1}), Hint.QUEUE, id="a driver came"),
         pytest.param(2, make_pod("q", claims=["x"], node="n"), None, Hint.QUEUE, id="a pod with a claim left"),
         pytest.param(2, make_pod("q", claims=["x"]), None, Hint.SKIP, id="that pod was nowhere"),
         pytest.param(2, make_pod("q", node="n"), None, Hint.SKIP, id="a pod without volumes left"),
         pytest.param(2, make_pod("q", volumes=[ebs("v")], node="n"), None, Hint.QUEUE, id="a pod with a disk left"),
+        pytest.param(
+            2,
+            make_pod("q", volumes=[{"name": "e", "ephemeral": {}}], node="n"),
+            None,
+            Hint.QUEUE,
+            id="a pod with an ephemeral volume left",
+        ),
+        pytest.param(
+            2,
+            make_pod("q", volumes=[{"name": "e", "emptyDir": {}}], node="n"),
+            None,
+            Hint.SKIP,
+            id="a pod with nothing to attach left",
+        ),
         pytest.param(3, None, make_pvc("c"), Hint.QUEUE, id="the pod's claim came"),
         pytest.param(3, None, make_pvc("p-e"), Hint.QUEUE, id="its ephemeral volume's claim came"),
         pytest.param(3, None, make_pvc("d"), Hint.SKIP, id="another claim came"),

@@ -118,9 +118,12 @@ def checking(value: bool) -> CSIDriver:
         pytest.param(4, make_csi_node(), make_csi_node(limits={"d": 1}), Hint.SKIP, id="a limit has changed"),
         pytest.param(5, checking(True), checking(False), Hint.QUEUE, id="a driver no longer checks"),
         pytest.param(5, checking(False), checking(True), Hint.SKIP, id="a driver begins to check"),
+        pytest.param(5, checking(True), checking(True), Hint.SKIP, id="a driver still checks"),
+        pytest.param(5, checking(False), checking(False), Hint.SKIP, id="a driver never checked"),
         pytest.param(6, None, make_csi_capacity(), Hint.QUEUE, id="a new report of room"),
         pytest.param(6, make_csi_capacity(capacity="1Gi"), make_csi_capacity(capacity="2Gi"), Hint.QUEUE, id="more"),
         pytest.param(6, make_csi_capacity(capacity="2Gi"), make_csi_capacity(capacity="1Gi"), Hint.SKIP, id="less"),
+        pytest.param(6, make_csi_capacity(capacity="1Gi"), make_csi_capacity(capacity="1Gi"), Hint.SKIP, id="as much"),
         pytest.param(6, make_csi_capacity(), make_csi_capacity(capacity="1Gi"), Hint.QUEUE, id="room at last"),
     ],
 )
