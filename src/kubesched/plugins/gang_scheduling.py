@@ -91,24 +91,17 @@ class GangScheduling(PreEnqueuePlugin, PermitPlugin):
         return self._handle.pod_groups.get(metadata.namespace, metadata.name) or PodGroupState()
 
 
-def _after_pod_added(pod: PodInfo, old: Pod | None, new: Pod | None) -> Hint:
+def _after_pod_added(pod: PodInfo, old: None, new: Pod) -> Hint:
     """Another pod of the same group may complete the gang."""
     mine = pod.template.spec.scheduling_group
     is_of_group = (
-        new is not None
-        and mine is not None
-        and new.metadata.namespace == pod.template.namespace
-        and new.spec.scheduling_group == mine
+        mine is not None and new.metadata.namespace == pod.template.namespace and new.spec.scheduling_group == mine
     )
     return Hint.QUEUE if is_of_group else Hint.SKIP
 
 
-def _after_group_added(pod: PodInfo, old: PodGroup | None, new: PodGroup | None) -> Hint:
+def _after_group_added(pod: PodInfo, old: None, new: PodGroup) -> Hint:
     """The pod's own group is there now."""
     mine = pod.template.spec.scheduling_group
-    is_mine = (
-        new is not None
-        and mine is not None
-        and (new.metadata.namespace, new.metadata.name) == (pod.template.namespace, mine.pod_group_name)
-    )
+    is_mine = mine is not None and new.metadata.key == f"{pod.template.namespace}/{mine.pod_group_name}"
     return Hint.QUEUE if is_mine else Hint.SKIP

@@ -130,9 +130,9 @@ class NodeAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
         node = ClusterEvent(Resource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL)
         return (EventHint(node, self._after_node_change, per_template=True),)
 
-    def _after_node_change(self, pod: PodInfo, old: Node | None, new: Node | None) -> Hint:
+    def _after_node_change(self, pod: PodInfo, old: Node | None, new: Node) -> Hint:
         """The node matches now and did not before. A term that cannot be understood is worth another attempt."""
-        if new is None or not (self._added is None or self._added.matches(new.metadata.labels, new.metadata.name)):
+        if self._added is not None and not self._added.matches(new.metadata.labels, new.metadata.name):
             return Hint.SKIP
         required = self._required.of(pod.template)
         matches = required.matches(new)

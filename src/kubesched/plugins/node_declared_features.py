@@ -77,12 +77,12 @@ class NodeDeclaredFeatures(PreFilterPlugin, FilterPlugin):
         )
 
 
-def _declares_anew(pod: PodInfo, old: Node | None, new: Node | None) -> Hint:
-    is_same = old is not None and new is not None and old.status.declared_features == new.status.declared_features
+def _declares_anew(pod: PodInfo, old: Node | None, new: Node) -> Hint:
+    is_same = old is not None and old.status.declared_features == new.status.declared_features
     return Hint.SKIP if is_same else Hint.QUEUE
 
 
-def _requires_anew(pod: PodInfo, old: Pod | None, new: Pod | None) -> Hint:
-    if old is None or new is None or new.metadata.uid != pod.uid:
+def _requires_anew(pod: PodInfo, old: Pod, new: Pod) -> Hint:
+    if new.metadata.uid != pod.uid:
         return Hint.SKIP
     return Hint.SKIP if required_features(old.spec) == required_features(new.spec) else Hint.QUEUE

@@ -67,9 +67,9 @@ class NodePorts(PreFilterPlugin, FilterPlugin):
             EventHint(ClusterEvent(Resource.NODE, Action.ADD)),
         )
 
-    def _after_pod_deleted(self, pod: PodInfo, old: Pod | None, new: Pod | None) -> Hint:
+    def _after_pod_deleted(self, pod: PodInfo, old: Pod, new: None) -> Hint:
         """A pod that had a node, or one reserved for it, gives back a port that the pod wants."""
-        if old is None or not (old.spec.node_name or old.status.nominated_node_name):
+        if not (old.spec.node_name or old.status.nominated_node_name):
             return Hint.SKIP
         freed = self._cluster.templates.info(old).template.host_ports
         return Hint.QUEUE if _conflicts(freed, pod.template.host_ports) else Hint.SKIP

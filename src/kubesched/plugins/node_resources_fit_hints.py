@@ -39,10 +39,8 @@ class ResourceHints:
             events.append(EventHint(device_class, _after_device_class_change, per_template=True))
         return tuple(events)
 
-    def _after_pod_scaled_down(self, pod: PodInfo, old: Pod | None, new: Pod | None) -> Hint:
+    def _after_pod_scaled_down(self, pod: PodInfo, old: Pod, new: Pod) -> Hint:
         """The pod itself asks for less, or a pod on a node gives back something that it asks for."""
-        if old is None or new is None:
-            return Hint.SKIP
         if new.metadata.uid == pod.uid:
             return Hint.QUEUE
         if not new.spec.node_name:
@@ -54,10 +52,10 @@ class ResourceHints:
     def _requests_of(self, pod: Pod) -> Mapping[str, Quantity]:
         return pod_requests(pod, use_status=True, features=self._features)
 
-    def _after_node_change(self, pod: PodInfo, old: Node | None, new: Node | None) -> Hint:
+    def _after_node_change(self, pod: PodInfo, old: Node | None, new: Node) -> Hint:
         """The node, were it empty, has room for the pod, and before it had less of what the pod asks for."""
         requests = self._requests.of(pod.template)
-        if new is None or not self._has_room(new, requests):
+        if not self._has_room(new, requests):
             return Hint.SKIP
         return Hint.QUEUE if old is None or self._has_grown(old, new, requests) else Hint.SKIP
 
@@ -96,16 +94,13 @@ def _allowed_pods(node: Node) -> int:
     return node.status.allocatable.get(PODS, Quantity.ZERO).value()
 
 
-def _after_pod_deleted(pod: PodInfo, old: Pod | None, new: Pod | None) -> Hint:
+def _after_pod_deleted(pod: PodInfo, old: Pod, new: None) -> Hint:
     """A pod that had a node, or one reserved for it, gives back what it took."""
-    had_room = old is not None and (old.spec.node_name or old.status.nominated_node_name)
-    return Hint.QUEUE if had_room else Hint.SKIP
+    return Hint.QUEUE if old.spec.node_name or old.status.nominated_node_name else Hint.SKIP
 
 
-def _after_device_class_change(pod: PodInfo, old: DeviceClass | None, new: DeviceClass | None) -> Hint:
+def _after_device_class_change(pod: PodInfo, old: DeviceClass | None, new: DeviceClass) -> Hint:
     """A class answers to a resource name that the pod asks for, and did not before."""
-    if new is None:
-        return Hint.SKIP
     names = {new.spec.extended_resource_name}
     if old is None:
         names.add(DEVICE_CLASS_PREFIX + new.metadata.name)

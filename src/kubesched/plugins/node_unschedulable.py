@@ -49,13 +49,13 @@ class NodeUnschedulable(FilterPlugin):
         )
 
 
-def _node_opened(pod: PodInfo, old: Node | None, new: Node | None) -> Hint:
+def _node_opened(pod: PodInfo, old: Node | None, new: Node) -> Hint:
     was_closed = old is None or old.spec.unschedulable
-    return Hint.QUEUE if was_closed and new is not None and not new.spec.unschedulable else Hint.SKIP
+    return Hint.QUEUE if was_closed and not new.spec.unschedulable else Hint.SKIP
 
 
-def _now_tolerated(pod: PodInfo, old: Pod | None, new: Pod | None) -> Hint:
-    if new is None or new.metadata.uid != pod.uid:
+def _now_tolerated(pod: PodInfo, old: Pod, new: Pod) -> Hint:
+    if new.metadata.uid != pod.uid:
         return Hint.SKIP
     tolerated = any(tolerates_taint(toleration, UNSCHEDULABLE_TAINT) for toleration in new.spec.tolerations)
     return Hint.QUEUE if tolerated else Hint.SKIP

@@ -36,5 +36,5 @@ class SchedulingGates(PreEnqueuePlugin):
         return (EventHint(ClusterEvent(Resource.POD, Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED), _own_gates_gone),)
 
 
-def _own_gates_gone(pod: PodInfo, old: Pod | None, new: Pod | None) -> Hint:
-    return Hint.QUEUE if new is not None and new.metadata.uid == pod.uid else Hint.SKIP
+def _own_gates_gone(pod: PodInfo, old: Pod, new: Pod) -> Hint:
+    return Hint.QUEUE if new.metadata.uid == pod.uid else Hint.SKIP

@@ -80,11 +80,11 @@ class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin):
             tolerates_taint(toleration, taint, comparing=self._compares_numbers) for toleration in pod.spec.tolerations
         )
 
-    def _after_node_change(self, pod: PodInfo, old: Node | None, new: Node | None) -> Hint:
+    def _after_node_change(self, pod: PodInfo, old: Node | None, new: Node) -> Hint:
         was_kept_away = old is None or self._is_kept_away(pod.template, old.spec.taints)
-        is_welcome = new is not None and not self._is_kept_away(pod.template, new.spec.taints)
-        return Hint.QUEUE if was_kept_away and is_welcome else Hint.SKIP
+        is_kept_away = self._is_kept_away(pod.template, new.spec.taints)
+        return Hint.QUEUE if was_kept_away and not is_kept_away else Hint.SKIP
 
 
-def _own_tolerations_changed(pod: PodInfo, old: Pod | None, new: Pod | None) -> Hint:
-    return Hint.QUEUE if new is not None and new.metadata.uid == pod.uid else Hint.SKIP
+def _own_tolerations_changed(pod: PodInfo, old: Pod, new: Pod) -> Hint:
+    return Hint.QUEUE if new.metadata.uid == pod.uid else Hint.SKIP
