@@ -31,7 +31,8 @@ from kubesched.objects.pod_resources import ResourceFeatures
 from kubesched.plugins.registry import IN_TREE
 from kubesched.runtime.handle import Surroundings
 from kubesched.runtime.observer import PluginObserver, SilentObserver
-from kubesched.runtime.profile import Profile, merged_registry
+from kubesched.runtime.plugin_building import merged_registry
+from kubesched.runtime.profile import Profile
 from kubesched.scheduling.background_tasks import BackgroundTasks
 from kubesched.scheduling.binding_cycle import BindingCycle
 from kubesched.scheduling.device_taint_rules import TaintedSlices

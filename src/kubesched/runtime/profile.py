@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cache
 from typing import TypeVar, cast
 
 import msgspec
@@ -12,7 +11,7 @@ import msgspec
 from kubesched.columns import PodTemplate
 from kubesched.config.model import ExtensionPoint, KubeSchedulerProfile
 from kubesched.config.plugin_sets import expand_plugins
-from kubesched.errors import ConfigurationError, PluginError, what_and_where
+from kubesched.errors import PluginError
 from kubesched.framework import (
     SKIP,
     SUCCESS,
@@ -27,7 +26,6 @@ from kubesched.framework import (
     PlacementGeneratePlugin,
     PlacementScorePlugin,
     Plugin,
-    PluginFactory,
     PodInfo,
     PostBindPlugin,
     PostFilterPlugin,
@@ -40,7 +38,6 @@ from kubesched.framework import (
     ReservePlugin,
     ScorePlugin,
     Status,
-    points_served,
 )
 from kubesched.framework.stopwatch import timed_plugin, timed_plugin_async, timed_point
 from kubesched.objects import Pod
@@ -48,22 +45,11 @@ from kubesched.runtime.calling import broken, call, call_async, checked, checked
 from kubesched.runtime.handle import ProfileHandle, Surroundings
 from kubesched.runtime.observer import PluginObserver, SilentObserver
 from kubesched.runtime.placements import Placements
+from kubesched.runtime.plugin_building import REJECTING, Registry, build, events_of, points_of
 from kubesched.runtime.pre_binding import PREFLIGHT, preflight
 from kubesched.telemetry.logging import log
 
 P = TypeVar("P", bound=Plugin)
-Registry = Mapping[str, PluginFactory]
-
-_REJECTING = (PreEnqueuePlugin, PreFilterPlugin, FilterPlugin, ReservePlugin, PermitPlugin)
-"""A refusal at any other point is an error (shouldHaveEnqueueExtensions)."""
-
-
-def merged_registry(in_tree: Registry, out_of_tree: Registry) -> dict[str, PluginFactory]:
-    """All plugins by name; a name that is taken is an error."""
-    taken = sorted(in_tree.keys() & out_of_tree.keys())
-    if taken:
-        raise ConfigurationError([f"a plugin named {name} already exists" for name in taken])
-    return {**in_tree, **out_of_tree}
 
 
 class Concerned(msgspec.Struct, frozen=True, eq=False):
@@ -89,8 +75,8 @@ class Profile:
         self.handle = ProfileHandle(self.name, surroundings)
         self._clock = surroundings.clock
         self._observer: PluginObserver = observer or SilentObserver()
-        expanded = expand_plugins(config, _points_of(registry))
-        self.plugins = {name: _build(name, registry, config, self.handle) for name in expanded.names()}
+        expanded = expand_plugins(config, points_of(registry))
+        self.plugins = {name: build(name, registry, config, self.handle) for name in expanded.names()}
         self._at = {point: tuple(self.plugins[name] for name in names) for point, names in expanded.at.items()}
         self.score_weights = expanded.weights[ExtensionPoint.SCORE]
         self.pre_enqueues = self._all(ExtensionPoint.PRE_ENQUEUE, PreEnqueuePlugin)
@@ -119,7 +105,7 @@ class Profile:
 
     def event_hints(self) -> dict[str, Sequence[EventHint]]:
         """Per plugin that can reject a pod: the events that may change its mind."""
-        return {name: _events_of(plugin) for name, plugin in self.plugins.items() if isinstance(plugin, _REJECTING)}
+        return {name: events_of(plugin) for name, plugin in self.plugins.items() if isinstance(plugin, REJECTING)}
 
     # ---- the scheduling cycle after Score -----------------------------------------------------------------------
 
@@ -265,43 +251,6 @@ class Profile:
 
     def _all(self, point: ExtensionPoint, kind: type[P]) -> tuple[P, ...]:
         return cast("tuple[P, ...]", self._at[point])
-
-
-def _points_of(registry: Registry) -> Callable[[str], Collection[ExtensionPoint] | None]:
-    def points(name: str) -> Collection[ExtensionPoint] | None:
-        plugin = registry.get(name)
-        if plugin is None:
-            return None
-        if not isinstance(plugin, type):
-            raise ConfigurationError([f"plugin {name}: {plugin!r} is no class"])
-        return [ExtensionPoint(point) for point in points_served(plugin)]
-
-    return cache(points)  # every point of a profile asks about every plugin
-
-
-def _build(name: str, registry: Registry, config: KubeSchedulerProfile, handle: ProfileHandle) -> Plugin:
-    factory = registry[name]
-    try:
-        plugin = factory(config.args_of(name), handle)
-    except ConfigurationError:
-        raise
-    except Exception as error:
-        problem = f"initializing plugin {name}: {what_and_where(error)}"
-        raise ConfigurationError([problem]) from error
-    if getattr(plugin, "name", "") != name:
-        raise ConfigurationError([f"plugin {name}: its class has another `name`, or none"])
-    return plugin
-
-
-def _events_of(plugin: Plugin) -> Sequence[EventHint]:
-    try:
-        hints: Sequence[object] = tuple(plugin.events_to_register())
-    except Exception as error:
-        raise ConfigurationError([f"plugin {plugin.name}: events_to_register: {what_and_where(error)}"]) from error
-    events = [hint for hint in hints if isinstance(hint, EventHint)]
-    if len(events) < len(hints):
-        raise ConfigurationError([f"plugin {plugin.name}: events_to_register must answer with EventHints, not {hints}"])
-    return events
 
 
 def _concerned_by(template: PodTemplate, plugins: Sequence[P]) -> tuple[P, ...]:
