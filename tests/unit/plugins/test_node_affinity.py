@@ -191,6 +191,23 @@ def test_hint_of_node_events(affinity: dict[str, Any], old: Node | None, new: No
     assert registered.hint(handle.cluster.templates.info(make_pod(affinity=affinity)), old, new) is expected
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        pytest.param(None, MATCHING, Hint.QUEUE, id="a node with the label is added"),
+        pytest.param(None, OTHER, Hint.SKIP, id="a node without it is added"),
+        pytest.param(OTHER, MATCHING, Hint.QUEUE, id="a node gets it"),
+    ],
+)
+def test_hint_of_node_events_for_a_node_selector(old: Node | None, new: Node, expected: Hint) -> None:
+    """It counts like an affinity."""
+    handle = FakeHandle()
+    (registered,) = plugin_for(handle).events_to_register()
+    assert registered.hint is not None
+    info = handle.cluster.templates.info(make_pod(node_selector={"disk": "ssd"}))
+    assert registered.hint(info, old, new) is expected
+
+
 def test_hint_respects_the_added_affinity() -> None:
     """A node that the profile forbids never helps."""
     handle = FakeHandle()

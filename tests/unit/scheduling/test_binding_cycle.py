@@ -13,12 +13,15 @@ from kubesched.errors import TransportError
 from kubesched.framework import (
     SUCCESS,
     WAIT,
+    Action,
+    ClusterEvent,
     CycleState,
     EventHint,
     PermitPlugin,
     PostBindPlugin,
     PreBindPlugin,
     ReservePlugin,
+    Resource,
     Status,
 )
 from kubesched.objects import Pod
@@ -345,6 +348,30 @@ async def test_a_waiting_pod_that_is_rejected_makes_room(new_bench: Any) -> None
     await bench.schedule()
     assert bench.places() == {"web": "unschedulable"}
     assert bench.cache.pod_count == 0
+
+
+class Touchy(Diary):
+    """Whoever leaves a node may help the pods that it rejected."""
+
+    name = "Touchy"
+
+    def events_to_register(self) -> Sequence[EventHint]:
+        return (EventHint(ClusterEvent(Resource.POD, Action.DELETE)),)
+
+
+async def test_a_rejected_pod_is_not_woken_by_its_own_leaving(new_bench: Any) -> None:
+    """What it held is as good as a deletion, but to the others only: it would be bound if it was tried again."""
+    # The end of a nomination wakes its own pod, too, as in kube-scheduler.
+    bench = new_bench(Touchy, gates=FeatureGates({"NominatedNodeNameForExpectation": False}))
+    Touchy.answers["permit"] = (WAIT, 60.0)
+    bench.add(make_node("n1", cpu="1"), make_pod("web", cpu="1"))
+    await bench.schedule()
+    assert bench.places() == {"web": "binding"}
+    Touchy.answers = {}
+    bench.profile.handle.waiting_pod(bench.pod("web").metadata.uid).reject("Touchy", "enough")
+    await bench.schedule()
+    await bench.schedule(after=20)
+    assert bench.places() == {"web": "unschedulable"}
 
 
 async def test_a_waiting_pod_that_is_deleted_is_gone(new_bench: Any) -> None:
