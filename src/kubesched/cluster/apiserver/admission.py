@@ -7,6 +7,7 @@ that somebody applies as ready would never take a pod.
 
 from __future__ import annotations
 
+import random
 from typing import Any, Final
 
 from kubesched.cluster.apiserver import status
@@ -14,6 +15,7 @@ from kubesched.cluster.apiserver.catalog import Catalog
 from kubesched.cluster.apiserver.quotas import Quotas
 from kubesched.cluster.apiserver.resource import Resource
 from kubesched.cluster.apiserver.runtime_classes import RuntimeClasses
+from kubesched.cluster.apiserver.service_allocation import ServiceAllocator
 from kubesched.cluster.apiserver.storage import Bucket, Entry, Store
 from kubesched.cluster.apiserver.tables.volumes import CLASS_ANNOTATION, DEFAULT_CLASS
 from kubesched.objects.quantity import Quantity
@@ -30,7 +32,7 @@ LIMIT_RANGER_ANNOTATION: Final = "kubernetes.io/limit-ranger"
 class Admission:
     """Changes new objects in place, or refuses them."""
 
-    def __init__(self, store: Store, catalog: Catalog) -> None:
+    def __init__(self, store: Store, catalog: Catalog, rng: random.Random) -> None:
         self._pods = catalog.named("pods")
         self._namespaces = _bucket(store, catalog, "namespaces")
         self._nodes = _bucket(store, catalog, "nodes")
@@ -38,6 +40,7 @@ class Admission:
         self._priority_classes = _bucket(store, catalog, "priorityclasses.scheduling.k8s.io")
         self._storage_classes = _bucket(store, catalog, "storageclasses.storage.k8s.io")
         self._runtime_classes = RuntimeClasses(store, catalog)
+        self.services = ServiceAllocator(store, catalog, rng)
         self.quotas = Quotas(store, catalog)
 
     def admit(self, resource: Resource, value: Json) -> None:
@@ -57,6 +60,8 @@ class Admission:
                 self._default_storage_class(value)
             case "priorityclasses.scheduling.k8s.io":
                 self.require_one_default(resource, value)
+            case "services":
+                self.services.create(value)
 
     def topology_labels(self, node_name: str) -> dict[str, str]:
         """What a pod learns of where its node is, when it is bound (`PodTopologyLabels` upstream)."""

@@ -42,7 +42,7 @@ class Api:
         self.catalog = CATALOG
         for resource in CATALOG:  # every history begins here: a version that any list gave can be watched from
             store.bucket(resource.bucket_name, resource.read_fields)
-        admission = Admission(store, CATALOG)
+        admission = Admission(store, CATALOG, rng)
         self.quotas = admission.quotas
         self.reader = Reader(store)
         self.writer = Writer(store, admission, clock, rng)

@@ -6,7 +6,6 @@ from typing import Any, Final
 
 from kubesched.cluster.apiserver.api import Api
 from kubesched.cluster.apiserver.validation.cluster import SYSTEM_CLASSES
-from kubesched.errors import RequestRefusedError
 
 Json = dict[str, Any]
 
@@ -40,8 +39,6 @@ def _kubernetes_service() -> Json:
 
 
 def _ensure(api: Api, qualified: str, value: Json, namespace: str = "") -> None:
-    try:
-        api.create(api.catalog.named(qualified), value, namespace)
-    except RequestRefusedError as refusal:
-        if refusal.reason != "AlreadyExists":
-            raise
+    resource = api.catalog.named(qualified)
+    if api.reader.bucket(resource).get(namespace, value["metadata"]["name"]) is None:
+        api.create(resource, value, namespace)

@@ -5,16 +5,13 @@
 
 from __future__ import annotations
 
-import ipaddress
-import zlib
 from typing import Any, Final
 
+from kubesched.cluster.apiserver.validation.services import WITH_NODE_PORTS, is_open, needs_health_check
 from kubesched.objects.quantity import Quantity
 
 Json = dict[str, Any]
 
-SERVICE_RANGE: Final = ipaddress.ip_network("10.96.0.0/12")
-NODE_PORTS: Final = range(30000, 32768)
 TEMPLATE_GENERATION: Final = "deprecated.daemonset.template.generation"
 _COMPUTE: Final = ("cpu", "memory")
 
@@ -94,19 +91,37 @@ def prepare_job(job: Json) -> None:
 
 
 def prepare_service(service: Json) -> None:
-    """Addresses come from the name: the same service gets the same address in every run."""
-    spec = service["spec"]
     service["status"] = {"loadBalancer": {}}
-    if spec["type"] == "ExternalName":
-        return
-    key = f"{service['metadata'].get('namespace')}/{service['metadata'].get('name')}".encode()
-    if "clusterIP" not in spec:
-        offset = 2 + zlib.crc32(key) % (SERVICE_RANGE.num_addresses - 3)
-        spec["clusterIP"] = str(SERVICE_RANGE[offset])
-    spec.setdefault("clusterIPs", [spec["clusterIP"]])
-    if spec["type"] in ("NodePort", "LoadBalancer"):
-        for index, port in enumerate(spec.get("ports") or ()):
-            port.setdefault("nodePort", NODE_PORTS[(zlib.crc32(key) + index) % len(NODE_PORTS)])
+
+
+def drop_by_type(service: Json, old: Json) -> None:
+    """What only a service's old type needs goes, unless the writer changed it (`dropTypeDependentFields`)."""
+    spec, before = service["spec"], old["spec"]
+    if spec["type"] == "ExternalName" != before["type"]:
+        if (spec.get("clusterIP"), spec.get("clusterIPs")) == (before.get("clusterIP"), before.get("clusterIPs")):
+            spec.pop("clusterIP", None)
+            spec.pop("clusterIPs", None)
+        _drop_same(spec, before, "ipFamilies", "ipFamilyPolicy")
+    if spec["type"] not in WITH_NODE_PORTS and before["type"] in WITH_NODE_PORTS and _opened(spec) <= _opened(before):
+        for port in spec.get("ports") or ():
+            port.pop("nodePort", None)
+    if needs_health_check(before) and not needs_health_check(spec):
+        _drop_same(spec, before, "healthCheckNodePort")
+    if before["type"] == "LoadBalancer" != spec["type"]:
+        _drop_same(spec, before, "allocateLoadBalancerNodePorts", "loadBalancerClass")
+        service["status"] = {**(old.get("status") or {}), "loadBalancer": {}}
+    if is_open(before) and not is_open(spec):
+        _drop_same(spec, before, "externalTrafficPolicy")
+
+
+def _opened(spec: Json) -> set[int]:
+    return {port["nodePort"] for port in spec.get("ports") or () if port.get("nodePort")}
+
+
+def _drop_same(spec: Json, before: Json, *keys: str) -> None:
+    for key in keys:
+        if spec.get(key) == before.get(key):
+            spec.pop(key, None)
 
 
 def prepare_ingress(ingress: Json) -> None:

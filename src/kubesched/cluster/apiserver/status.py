@@ -117,7 +117,8 @@ def too_large_version(asked: int, current: int) -> RequestRefusedError:
 
 
 def internal(message: str) -> RequestRefusedError:
-    return RequestRefusedError(500, "InternalError", f"Internal error occurred: {message}")
+    details = {"causes": [{"message": message}]}
+    return RequestRefusedError(500, "InternalError", f"Internal error occurred: {message}", details=details)
 
 
 def failure(refusal: RequestRefusedError) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from kubesched.cluster.apiserver.tables.layout import NAME_AND_CREATION
 from kubesched.cluster.apiserver.validation import cluster as cluster_rules
 from kubesched.cluster.apiserver.validation import pods as pod_rules
 from kubesched.cluster.apiserver.validation import quotas as quota_rules
+from kubesched.cluster.apiserver.validation import services as service_rules
 from kubesched.cluster.apiserver.validation import volumes as volume_rules
 from kubesched.cluster.apiserver.validation import workloads as workload_rules
 from kubesched.cluster.apiserver.validation.names import dns_label_problems, path_segment_problems
@@ -252,6 +253,11 @@ CORE: Final = (
             returns_deleted=True,
             default=cluster_defaults.default_service,
             prepare=preparation.prepare_service,
+            prepare_update=preparation.drop_by_type,
+            validate=service_rules.service_problems,
+            validate_update=service_rules.service_update_problems,
+            validate_status=service_rules.service_status_problems,
+            name_rule=dns_label_problems,
         ),
         fields={"spec.clusterIP": SelectableField("spec", "clusterIP"), "spec.type": SelectableField("spec", "type")},
     ),

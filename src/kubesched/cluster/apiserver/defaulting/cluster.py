@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 from typing import Any
 
+from kubesched.cluster.apiserver.validation.services import is_open
+
 Json = dict[str, Any]
 
 
@@ -28,16 +30,18 @@ def default_service(service: Json) -> None:
         port.setdefault("protocol", "TCP")
         if not port.get("targetPort") and "port" in port:
             port["targetPort"] = port["port"]
+    if spec["sessionAffinity"] == "None":
+        spec.pop("sessionAffinityConfig", None)
     if spec["sessionAffinity"] == "ClientIP":
         spec.setdefault("sessionAffinityConfig", {}).setdefault("clientIP", {}).setdefault("timeoutSeconds", 10800)
-    if spec["type"] in ("NodePort", "LoadBalancer"):
+    if is_open(spec):
         spec.setdefault("externalTrafficPolicy", "Cluster")
     if spec["type"] == "LoadBalancer":
         spec.setdefault("allocateLoadBalancerNodePorts", True)
-    if spec["type"] != "ExternalName":
+    if spec["type"] == "ExternalName":
+        spec.pop("internalTrafficPolicy", None)
+    else:
         spec.setdefault("internalTrafficPolicy", "Cluster")
-        spec.setdefault("ipFamilies", ["IPv4"])
-        spec.setdefault("ipFamilyPolicy", "SingleStack")
     default_service_status(service)
 
 

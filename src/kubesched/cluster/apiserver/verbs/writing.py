@@ -130,6 +130,8 @@ class Writer:
         self._check_version(resource, value["metadata"], found, old)
         if resource.rules.default is not None:
             resource.rules.default(value)
+        if resource.qualified == "services" and not subresource:
+            self._admission.services.update(value, old)
         managed_fields = value["metadata"].get("managedFields") if applied else old["metadata"].get("managedFields")
         self._keep_unwritable(resource, value, old, subresource)
         problems = metadata_update_problems(value["metadata"], old["metadata"])
