@@ -44,6 +44,7 @@ class Rules:
     name_rule: Callable[[str], list[str]] = dns_subdomain_problems
     keeps_status_on_create: bool = False
     counts_generations: bool = False
+    counts_annotations: bool = False  # their changes make a generation, too
     unconditional_update: bool = True  # an update without a resourceVersion overwrites
     create_on_update: bool = False  # an update of what does not exist creates it
     returns_deleted: bool = False  # a deletion answers with the object instead of a Status

@@ -155,7 +155,8 @@ class DeploymentController:
             def set_revision(value: Json) -> None:
                 value["metadata"].setdefault("annotations", {})[REVISION] = str(revision)
 
-            self._world.change(self._resource, deployment.metadata, set_revision)
+            # With the status: as a change of the object, it would be a generation that somebody asked for.
+            self._world.change(self._resource, deployment.metadata, set_revision, subresource="status")
 
     def _resize(self, deployment: WorkloadView, wish: Wish, members: list[WorkloadView], sizes: Sizes) -> None:
         for item in members:

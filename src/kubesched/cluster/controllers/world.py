@@ -96,7 +96,9 @@ class World:
         """Change an object's status in place; nothing is written if nothing changes."""
         self._replace(resource, metadata, lambda value: change(value.setdefault("status", {})))
 
-    def change(self, resource: Resource, metadata: ObjectMeta, change: Callable[[Json], None]) -> None:
+    def change(
+        self, resource: Resource, metadata: ObjectMeta, change: Callable[[Json], None], *, subresource: str = ""
+    ) -> None:
         """Change an object in place with all checks; no error if it is gone or is another one by now."""
 
         def changed(value: Json) -> Json:
@@ -105,7 +107,7 @@ class World:
 
         found = self.api.reader.bucket(resource).get(metadata.namespace, metadata.name)
         if found is not None and found.decode()["metadata"]["uid"] == metadata.uid:
-            self.api.change(resource, metadata.name, metadata.namespace, changed)
+            self.api.change(resource, metadata.name, metadata.namespace, changed, subresource=subresource)
 
     def delete(self, resource: Resource, metadata: ObjectMeta, propagation: str = "") -> None:
         """Delete an object; no error if it is gone, or if another one has its name."""

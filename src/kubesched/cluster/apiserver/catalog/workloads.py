@@ -54,6 +54,7 @@ APPS: Final = (
             validate_update=workload_rules.selector_is_fixed,
             default=workload_defaults.default_deployment,
             counts_generations=True,
+            counts_annotations=True,  # which are copied to ReplicaSets
         ),
     ),
     Resource(

@@ -56,7 +56,7 @@ def apply_configuration(
     if conflicts and not force:
         raise ApplyConflictError(conflicts)
     now = applier.time
-    kept = [item.owning(_existing(item.fields - changed, merged, kind), now) for item in others]
+    kept = [item.owning(without_removed(item.fields - changed, live, merged, kind), now) for item in others]
     mine = (before or applier).owning(wanted, now)
     return merged, [*kept, mine]
 
@@ -68,8 +68,9 @@ def changed_fields(old: Json, new: Json, kind: Struct) -> FieldSet:
     return frozenset(path for path, value in leaves(new, kind) if before.get(path, missing) != value)
 
 
-def _existing(fields: FieldSet, value: Json, kind: Struct) -> FieldSet:
-    return frozenset(path for path in fields if contains(value, path, kind))
+def without_removed(fields: FieldSet, old: Json, new: Json, kind: Struct) -> FieldSet:
+    """What is left of a manager's fields; one that never shows, such as a secret's `stringData`, stays its own."""
+    return frozenset(path for path in fields if contains(new, path, kind) or not contains(old, path, kind))
 
 
 def _owned_part(fields: FieldSet, subresource: str) -> FieldSet:

@@ -44,8 +44,13 @@ def read_managers(metadata: Json) -> list[Manager]:
     ]
 
 
+def _order(manager: Manager) -> tuple[str, ...]:
+    """`sortEncodedManagedFields`: appliers first, the older ones before the younger."""
+    return (manager.operation, manager.time, manager.name, manager.api_version, manager.subresource)
+
+
 def write_managers(metadata: Json, managers: list[Manager]) -> None:
-    """Those that own nothing are left out."""
+    """Those that own nothing are left out. The order is upstream's, and says nothing of who wrote last."""
     items = [
         {
             "manager": manager.name,
@@ -56,7 +61,7 @@ def write_managers(metadata: Json, managers: list[Manager]) -> None:
             "fieldsV1": to_fields_v1(manager.fields),
         }
         | ({"subresource": manager.subresource} if manager.subresource else {})
-        for manager in managers
+        for manager in sorted(managers, key=_order)
         if manager.fields
     ]
     if items:

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from kubesched.cluster.apiserver.ownership.apply import changed_fields
+from kubesched.cluster.apiserver.ownership.apply import changed_fields, without_removed
 from kubesched.cluster.apiserver.ownership.managers import Manager, read_managers, write_managers
-from kubesched.cluster.apiserver.ownership.removal import contains
 from kubesched.cluster.apiserver.schema import Struct
 
 Json = dict[str, Any]
 
 
 def track_update(old: Json, new: Json, kind: Struct, writer: Manager) -> None:
-    """The writer owns what it changed; nobody owns what is gone. `writer.time` is now."""
+    """The writer owns what it changed; nobody owns what this write removed. `writer.time` is now."""
     managers = read_managers(old["metadata"])
     changed = changed_fields(old, new, kind)
     tracked = []
     for manager in managers:
-        fields = frozenset(path for path in manager.fields if contains(new, path, kind))
+        fields = without_removed(manager.fields, old, new, kind)
         if manager.identity != writer.identity:
             fields -= changed
         else:

@@ -249,8 +249,11 @@ class Writer:
             _copy_key(value, old, "status")
         if resource.rules.prepare_update is not None:
             resource.rules.prepare_update(value, old)
-        if resource.rules.counts_generations and not subresource and _spec(value) != _spec(old):
-            metadata["generation"] = before.get("generation", 0) + 1
+        rules = resource.rules
+        if rules.counts_generations and not subresource:
+            annotated = rules.counts_annotations and metadata.get("annotations") != before.get("annotations")
+            if annotated or _spec(value) != _spec(old):
+                metadata["generation"] = before.get("generation", 0) + 1
 
 
 def _first_status(resource: Resource) -> Json:

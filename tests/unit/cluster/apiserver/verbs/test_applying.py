@@ -1,0 +1,72 @@
+"""Server-side apply: when it is a write, and what it says about the time. The rest is part of the contract."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+from kubesched.clock import VirtualClock
+from kubesched.cluster.apiserver.api import Api
+from kubesched.cluster.apiserver.options import WriteOptions
+from kubesched.cluster.apiserver.storage import Entry
+
+Json = dict[str, Any]
+
+CONFIG_MAP: Json = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "m"}, "data": {"a": "1"}}
+SECRET: Json = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "m"}, "stringData": {"a": "1"}}
+SERVICE: Json = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "m"}, "spec": {"ports": [{"port": 80}]}}
+
+
+def apply(api: Api, resource: str, configuration: Json, manager: str) -> Entry:
+    options = WriteOptions(field_manager=manager)
+    return api.applier.apply(api.catalog.named(resource), "m", "default", copy.deepcopy(configuration), options)[0]
+
+
+@pytest.mark.parametrize(
+    ("resource", "configuration"),
+    [
+        pytest.param("configmaps", CONFIG_MAP, id="a plain object"),
+        pytest.param("services", SERVICE, id="fields that the cluster fills in"),
+    ],
+)
+async def test_what_changes_nothing_is_no_write(
+    api: Api, clock: VirtualClock, resource: str, configuration: Json
+) -> None:
+    """Whoever applies the same again, later and in whatever order, leaves version and times alone."""
+    apply(api, resource, configuration, "one")
+    await clock.advance(5)
+    before = apply(api, resource, configuration, "two")
+    for manager in ("one", "two", "one"):
+        await clock.advance(5)
+        after = apply(api, resource, configuration, manager)
+        assert after.version == before.version
+    times = [item["time"] for item in after.decode()["metadata"]["managedFields"]]
+    assert times == sorted(set(times))
+
+
+async def test_only_whose_fields_change_gets_a_new_time(api: Api, clock: VirtualClock) -> None:
+    """The others' times say when theirs did."""
+    first = {item["manager"]: item["time"] for item in _managers(apply(api, "configmaps", CONFIG_MAP, "one"))}
+    await clock.advance(5)
+    more = {**CONFIG_MAP, "data": {"a": "1", "b": "2"}}
+    second = {item["manager"]: item["time"] for item in _managers(apply(api, "configmaps", more, "two"))}
+    assert second["one"] == first["one"]
+    assert second["two"] > first["one"]
+
+
+async def test_a_field_that_is_never_stored(api: Api, clock: VirtualClock) -> None:
+    """Its owner keeps it: neither an update nor an apply without changes is a write."""
+    before = apply(api, "secrets", SECRET, "one")
+    await clock.advance(5)
+    secrets = api.catalog.named("secrets")
+    after = api.change(secrets, "m", "default", lambda value: value, options=WriteOptions(field_manager="two"))
+    assert after.version == before.version
+    await clock.advance(5)
+    assert apply(api, "secrets", SECRET, "one").version == before.version
+
+
+def _managers(entry: Entry) -> list[Json]:
+    found: list[Json] = entry.decode()["metadata"]["managedFields"]
+    return found
