@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kubesched.cluster.controllers import (
+    cron_job,
     daemon_set,
     deployment,
     disruption,
@@ -29,6 +30,7 @@ def make_controllers(world: World) -> dict[str, Controller]:
         deployment.NAME: deployment.DeploymentController(world),
         replica_set.NAME: replica_set.ReplicaSetController(world),
         job.NAME: job.JobController(world),
+        cron_job.NAME: cron_job.CronJobController(world),
         job_orphans.NAME: job_orphans.JobOrphanController(world),
         daemon_set.NAME: daemon_set.DaemonSetController(world),
         stateful_set.NAME: stateful_set.StatefulSetController(world),

@@ -10,6 +10,7 @@ from kubesched.cluster.apiserver.defaulting import workloads as workload_default
 from kubesched.cluster.apiserver.resource import Resource, Rules, SelectableField
 from kubesched.cluster.apiserver.tables import workloads as workload_tables
 from kubesched.cluster.apiserver.validation import workloads as workload_rules
+from kubesched.cluster.apiserver.validation.cron_jobs import cron_job_problems
 
 APPS: Final = (
     Resource(
@@ -107,7 +108,7 @@ BATCH: Final = (
         subresources=(status_of("CronJob"),),
         table=workload_tables.CRON_JOBS,
         rules=Rules(
-            validate=workload_rules.cron_job_problems,
+            validate=cron_job_problems,
             default=workload_defaults.default_cron_job,
             counts_generations=True,
         ),

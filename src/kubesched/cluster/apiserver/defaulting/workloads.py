@@ -83,7 +83,7 @@ def default_job_spec(spec: Json) -> None:
 
 def default_cron_job(cron_job: Json) -> None:
     spec = cron_job.setdefault("spec", {})
-    spec.setdefault("concurrencyPolicy", "Allow")
+    spec["concurrencyPolicy"] = spec.get("concurrencyPolicy") or "Allow"
     spec.setdefault("suspend", False)
     spec.setdefault("successfulJobsHistoryLimit", 3)
     spec.setdefault("failedJobsHistoryLimit", 1)

@@ -92,30 +92,13 @@ def job_problems(job: Json) -> list[Problem]:
     return job_spec_problems(job.get("spec") or {}, "spec", needs_selector=True)
 
 
-def cron_job_problems(cron_job: Json) -> list[Problem]:
-    spec = cron_job.get("spec") or {}
-    problems: list[Problem] = []
-    if not spec.get("schedule"):
-        problems.append(required("spec.schedule"))
-    elif len(spec["schedule"].split()) != 5 and not spec["schedule"].startswith("@"):
-        found = spec["schedule"].split()
-        expected = f"expected exactly 5 fields, found {len(found)}: [{' '.join(found)}]"
-        problems.append(invalid("spec.schedule", spec["schedule"], expected))
-    if spec.get("concurrencyPolicy") not in ("Allow", "Forbid", "Replace"):
-        allowed = ("Allow", "Forbid", "Replace")
-        problems.append(unsupported("spec.concurrencyPolicy", spec.get("concurrencyPolicy", ""), allowed))
-    template = (spec.get("jobTemplate") or {}).get("spec") or {}
-    return problems + job_spec_problems(template, "spec.jobTemplate.spec", needs_selector=False)
-
-
 def job_spec_problems(spec: Json, path: str, *, needs_selector: bool) -> list[Problem]:
     counts = ("parallelism", "completions", "activeDeadlineSeconds", "backoffLimit", "ttlSecondsAfterFinished")
     problems = non_negative(spec, path, *counts)
     if needs_selector and not spec.get("selector"):
         problems.append(required(f"{path}.selector"))
     template = spec.get("template") or {}
-    if needs_selector:
-        problems += template_problems(template, f"{path}.template")
+    problems += template_problems(template, f"{path}.template")
     policy = (template.get("spec") or {}).get("restartPolicy")
     if policy == "Always":
         problems.append(required(f"{path}.template.spec.restartPolicy", 'valid values: "OnFailure", "Never"'))
