@@ -177,11 +177,21 @@ def test_describe_explain_and_discovery(kubectl: Kubectl) -> None:
 
 
 def test_what_simulated_nodes_cannot_do(kubectl: Kubectl) -> None:
-    """One clear sentence each."""
+    """One clear sentence each, also for who follows a log: kubectl repeats an error there for 20 seconds."""
     kubectl("patch", "pod", "p", "--subresource=status", "-p", '{"status":{"phase":"Running"}}')
-    for arguments in (("logs", "p"), ("exec", "p", "--", "ls"), ("attach", "p"), ("port-forward", "p", "8080:80")):
-        assert kubectl(*arguments, fails=True).count("the nodes of this cluster are simulated") == 1
-    assert "ephemeral containers are disabled" in kubectl("debug", "p", "--image=busybox", fails=True)
+    reason = "the nodes of this cluster are simulated"
+    for arguments in (
+        ("logs", "p"),
+        ("exec", "p", "--", "ls"),
+        ("attach", "p"),
+        ("port-forward", "p", "8080:80"),
+        ("debug", "p", "--image=busybox"),
+        ("get", "--raw", "/api/v1/namespaces/default/pods/p/proxy"),
+    ):
+        assert kubectl(*arguments, fails=True).count(reason) == 1
+    assert kubectl("logs", "--follow", "p").count(reason) == 1
+    kubectl("create", "serviceaccount", "a")
+    assert "issues no tokens" in kubectl("create", "token", "a", fails=True)
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from kubesched.cluster.apiserver.http.bodies import decode_body
 from kubesched.cluster.apiserver.http.forms import Shaper, full_object
 from kubesched.cluster.apiserver.http.negotiation import Form
 from kubesched.cluster.apiserver.http.paths import Target
+from kubesched.cluster.apiserver.http.unavailable import is_unavailable, unavailable
 from kubesched.cluster.apiserver.options import WriteOptions
 from kubesched.cluster.apiserver.patch import (
     PatchError,
@@ -28,16 +29,6 @@ from kubesched.errors import RequestRefusedError
 
 Json = dict[str, Any]
 
-_NO_CONTAINERS: Final = (
-    "the nodes of this cluster are simulated: containers do not really run, so {} is not available for pod {}"
-)
-_STREAMS: Final = {
-    "log": "a log",
-    "exec": "exec",
-    "attach": "attach",
-    "portforward": "port-forward",
-    "proxy": "a proxy",
-}
 APPLY: Final = "application/apply-patch+yaml"
 _PATCH_TYPES: Final = (
     "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml, "
@@ -172,9 +163,9 @@ class ResourceRequests:
 
     def _subresource(self, target: Target, request: Request) -> Answer:
         resource, part = target.resource, target.subresource
-        if resource is self._pods and part in _STREAMS:
+        if is_unavailable(resource.qualified, part):
             self._api.reader.get(resource, target.name, target.namespace)
-            raise RequestRefusedError(501, "NotImplemented", _NO_CONTAINERS.format(_STREAMS[part], target.name))
+            return unavailable(resource.qualified, part, target.name, request.query)
         known = resource.subresource(part)
         if known is None:
             raise status.path_not_found()
