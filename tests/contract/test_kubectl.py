@@ -114,6 +114,23 @@ def test_apply_edit_patch_replace_and_diff(kubectl: Kubectl, tmp_path: Path) -> 
     assert "the object has been modified" in stale
 
 
+def test_from_client_side_to_server_side_apply(kubectl: Kubectl) -> None:
+    """kubectl takes over what it applied on its side; a second apply is no write; what others changed is a conflict."""
+    server_side = ("apply", "--server-side", "-f", "-")
+    version = ("get", "deploy", "web", "-o", "jsonpath={.metadata.resourceVersion}")
+    kubectl(*server_side, text=MANIFESTS)
+    before = kubectl(*version)
+    kubectl(*server_side, text=MANIFESTS)
+    assert kubectl(*version) == before
+    more = MANIFESTS.replace("replicas: 2", "replicas: 3")
+    kubectl(*server_side, text=more)
+    managers = kubectl("get", "deploy", "web", "-o", "jsonpath={.metadata.managedFields[*].manager}")
+    assert "kubectl-client-side-apply" not in managers
+    kubectl("scale", "deploy", "web", "--replicas=4")
+    refused = kubectl(*server_side, text=more.replace("replicas: 3", "replicas: 5"), fails=True)
+    assert 'conflict with "kubectl" using apps/v1: .spec.replicas' in refused
+
+
 def test_apply_what_get_printed(kubectl: Kubectl) -> None:
     """Many objects come as a List, which is no kind that a server describes."""
     assert "deployment.apps/web configured" in kubectl("apply", "-f", "-", text=kubectl("get", "deploy", "-o", "yaml"))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 
 from kubesched.clock import Clock
 from kubesched.cluster.apiserver.api import Api
-from kubesched.cluster.apiserver.options import DeleteOptions
+from kubesched.cluster.apiserver.options import DeleteOptions, WriteOptions
 from kubesched.cluster.apiserver.resource import Resource
 from kubesched.cluster.controllers.pod_tally import PodTally
 from kubesched.cluster.controllers.workqueue import Key, WorkQueue
@@ -21,6 +21,7 @@ from kubesched.objects import ObjectMeta
 
 Json = dict[str, Any]
 
+AS_CONTROLLER: Final = WriteOptions(field_manager="kube-controller-manager")
 
 T = TypeVar("T", bound=HasMetadata)
 
@@ -109,7 +110,8 @@ class World:
 
         found = self.api.reader.bucket(resource).get(metadata.namespace, metadata.name)
         if found is not None and found.decode()["metadata"]["uid"] == metadata.uid:
-            self.api.change(resource, metadata.name, metadata.namespace, changed, subresource=subresource)
+            where = (resource, metadata.name, metadata.namespace)
+            self.api.change(*where, changed, subresource=subresource, options=AS_CONTROLLER)
 
     def delete(self, resource: Resource, metadata: ObjectMeta, propagation: str = "") -> None:
         """Delete an object; no error if it is gone, or if another one has its name."""

@@ -198,7 +198,7 @@ class ResourceRequests:
         return _BOUND
 
     def _scale(self, target: Target, request: Request) -> Answer:
-        options = queries.write_options(request.query)
+        options = queries.write_options(request.query, request.user_agent)
         scaler = self._api.scaler
         where = (target.resource, target.name, target.namespace)
         if request.method == "GET":

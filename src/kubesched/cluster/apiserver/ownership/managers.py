@@ -44,6 +44,20 @@ def read_managers(metadata: Json) -> list[Manager]:
     ]
 
 
+def chosen_managers(given: Any, live: list[Json]) -> list[Json]:
+    """The managed fields of an object that a writer may have set: an empty list forgets them all (`decodeLiveOrNew`).
+
+    One that says nothing, or something that cannot be read, leaves them as they are.
+    """
+    if given in ([], [{}]):
+        return []
+    try:
+        readable = any(manager.fields for manager in read_managers({"managedFields": given}))
+    except (AttributeError, TypeError, RecursionError):
+        return live
+    return given if readable else live
+
+
 def _order(manager: Manager) -> tuple[str, ...]:
     """`sortEncodedManagedFields`: appliers first, the older ones before the younger."""
     return (manager.operation, manager.time, manager.name, manager.api_version, manager.subresource)

@@ -12,8 +12,11 @@ Json = dict[str, Any]
 
 
 def track_update(old: Json, new: Json, kind: Struct, writer: Manager) -> None:
-    """The writer owns what it changed; nobody owns what this write removed. `writer.time` is now."""
-    managers = read_managers(old["metadata"])
+    """The writer owns what it changed; nobody owns what this write removed. `writer.time` is now.
+
+    Who owned what before is said by `new`: a writer may also change that.
+    """
+    managers = read_managers(new["metadata"])
     changed = changed_fields(old, new, kind)
     tracked = []
     for manager in managers:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import copy
-from typing import Any, Final
+from typing import Any
 
 from kubesched.cluster.apiserver import status
 from kubesched.cluster.apiserver.options import WriteOptions
 from kubesched.cluster.apiserver.ownership import (
+    KUBECTL,
     ApplyConflictError,
     Manager,
     apply_configuration,
+    kubectls_own,
+    managers_before,
+    note_last_applied,
     read_managers,
     write_managers,
 )
@@ -23,7 +27,6 @@ from kubesched.cluster.apiserver.verbs.writing import Writer
 from kubesched.errors import RequestRefusedError
 
 Json = dict[str, Any]
-BEFORE: Final = "before-first-apply"
 
 
 class Applier:
@@ -110,19 +113,18 @@ class Applier:
             raise status.modified(resource, value["metadata"]["name"])
         managers = read_managers(value["metadata"])
         if not managers:
-            managers = [
-                Manager(
-                    name=BEFORE,
-                    operation="Update",
-                    api_version=resource.api_version,
-                    time=applier.time,
-                    fields=field_set(value, kind),
-                )
-            ]
+            managers = managers_before(value, kind, api_version=resource.api_version, now=applier.time)
+        by_kubectl = applier.name == KUBECTL and not applier.subresource
         try:
             merged, managers = apply_configuration(value, configuration, kind, managers, applier, force=options.force)
         except ApplyConflictError as error:
-            raise _refusal(error) from error
+            own = kubectls_own(value, kind) if by_kubectl else frozenset()
+            left = [(manager, path) for manager, path in error.conflicts if path not in own]
+            if left:
+                raise _refusal(ApplyConflictError(left)) from error
+            merged, managers = apply_configuration(value, configuration, kind, managers, applier, force=True)
+        if by_kubectl:
+            note_last_applied(merged, configuration, resource.api_version, resource.kind)
         write_managers(merged["metadata"], managers)
         return merged
 

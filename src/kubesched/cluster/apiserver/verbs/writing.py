@@ -14,7 +14,7 @@ from kubesched.clock import Clock
 from kubesched.cluster.apiserver import status
 from kubesched.cluster.apiserver.admission import Admission
 from kubesched.cluster.apiserver.options import WRITE_DEFAULTS, WriteOptions
-from kubesched.cluster.apiserver.ownership import Manager, track_update
+from kubesched.cluster.apiserver.ownership import Manager, chosen_managers, track_update
 from kubesched.cluster.apiserver.problems import Problem, invalid
 from kubesched.cluster.apiserver.resource import Resource
 from kubesched.cluster.apiserver.schema import conform, struct, zero_values
@@ -132,7 +132,10 @@ class Writer:
             resource.rules.default(value)
         if resource.qualified == "services" and not subresource:
             self._admission.services.update(value, old)
-        managed_fields = value["metadata"].get("managedFields") if applied else old["metadata"].get("managedFields")
+        managed_fields = value["metadata"].get("managedFields")
+        if not applied:
+            live = old["metadata"].get("managedFields") or []
+            managed_fields = live if subresource or not live else chosen_managers(managed_fields, live)
         self._keep_unwritable(resource, value, old, subresource)
         problems = metadata_update_problems(value["metadata"], old["metadata"])
         problems += _rule_problems(resource, value, old, subresource)

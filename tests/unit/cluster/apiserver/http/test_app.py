@@ -130,8 +130,8 @@ async def test_paths(request_app: Requester, api: Api, method: str, path: str, c
 
 
 async def test_an_unknown_path_has_empty_details(request_app: Requester) -> None:
-    """kubectl debug looks into them to find out whether the pod or its subresource is missing."""
-    answer = await request_app("PATCH", f"{PODS}/p/ephemeralcontainers")
+    """kubectl looks into them to find out whether an object or its subresource is missing."""
+    answer = await request_app("PATCH", f"{PODS}/p/nonsense")
     assert (answer.code, json.loads(answer.body)["details"]) == (404, {})
 
 

@@ -11,6 +11,7 @@ from kubesched.clock import VirtualClock
 from kubesched.cluster.apiserver.api import Api
 from kubesched.cluster.apiserver.options import WriteOptions
 from kubesched.cluster.apiserver.storage import Entry
+from kubesched.errors import RequestRefusedError
 
 Json = dict[str, Any]
 
@@ -70,3 +71,42 @@ async def test_a_field_that_is_never_stored(api: Api, clock: VirtualClock) -> No
 def _managers(entry: Entry) -> list[Json]:
     found: list[Json] = entry.decode()["metadata"]["managedFields"]
     return found
+
+
+@pytest.mark.parametrize(
+    "annotation",
+    [
+        pytest.param("", id="empty"),
+        pytest.param("[1]", id="not an object"),
+        pytest.param("[" * 5000, id="too deep to be read"),
+        pytest.param('{"data": 5}', id="not such an object"),
+    ],
+)
+def test_a_last_configuration_that_nobody_applied(api: Api, annotation: str) -> None:
+    """It gives kubectl nothing: who else wrote the field is asked."""
+    metadata = {"name": "m", "annotations": {"kubectl.kubernetes.io/last-applied-configuration": annotation}}
+    api.create(api.catalog.named("configmaps"), {"metadata": metadata, "data": {"a": "0"}}, "default")
+    with pytest.raises(RequestRefusedError, match="conflict with"):
+        apply(api, "configmaps", CONFIG_MAP, "kubectl")
+
+
+@pytest.mark.parametrize(
+    ("given", "left"),
+    [
+        pytest.param([], False, id="an empty list forgets them"),
+        pytest.param([{}], False, id="so does an empty entry"),
+        pytest.param([{"manager": "x", "fieldsV1": {"f:data": 5}}], True, id="nonsense is left out"),
+        pytest.param([{"manager": "x", "fieldsV1": [1]}], True, id="another nonsense"),
+        pytest.param(None, True, id="nothing said, nothing changed"),
+    ],
+)
+def test_a_writer_sets_managed_fields(api: Api, given: Any, left: bool) -> None:
+    """As far as they can be read."""
+    apply(api, "configmaps", CONFIG_MAP, "one")
+
+    def change(value: Json) -> Json:
+        value["metadata"]["managedFields"] = given
+        return value
+
+    after = api.change(api.catalog.named("configmaps"), "m", "default", change).decode()["metadata"]
+    assert [item["manager"] for item in after.get("managedFields") or ()] == (["one"] if left else [])
