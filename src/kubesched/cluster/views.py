@@ -10,7 +10,17 @@ from typing import Any, Final
 
 import msgspec
 
-from kubesched.objects import ObjectMeta, OwnerReference, Taint, Toleration
+from kubesched.objects import (
+    ObjectMeta,
+    OwnerReference,
+    PodExtendedResourceClaimStatus,
+    PodResourceClaim,
+    PodResourceClaimStatus,
+    PodSchedulingGroup,
+    ResourceClaimConsumerReference,
+    Taint,
+    Toleration,
+)
 from kubesched.objects.base import KubeStruct
 
 Json = dict[str, Any]
@@ -28,6 +38,8 @@ class ConditionView(KubeStruct):
 class PodSpecView(KubeStruct):
     node_name: str = ""
     tolerations: tuple[Toleration, ...] = ()
+    resource_claims: tuple[PodResourceClaim, ...] = ()
+    scheduling_group: PodSchedulingGroup | None = None
 
 
 class ContainerStatusView(KubeStruct):
@@ -38,6 +50,8 @@ class PodStatusView(KubeStruct):
     phase: str = ""
     container_statuses: tuple[ContainerStatusView, ...] = ()
     conditions: tuple[ConditionView, ...] = ()
+    resource_claim_statuses: tuple[PodResourceClaimStatus, ...] = ()
+    extended_resource_claim_status: PodExtendedResourceClaimStatus | None = None
 
 
 class PodView(KubeStruct):
@@ -100,6 +114,18 @@ class StorageClassView(KubeStruct):
     provisioner: str = ""
     reclaim_policy: str = ""
     volume_binding_mode: str = ""
+
+
+class ClaimStatusView(KubeStruct):
+    allocation: Json | None = None
+    reserved_for: tuple[ResourceClaimConsumerReference, ...] = ()
+
+
+class ClaimView(KubeStruct):
+    """A ResourceClaim: who uses it, and whether it has devices."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    status: ClaimStatusView = ClaimStatusView()
 
 
 class RevisionView(KubeStruct):

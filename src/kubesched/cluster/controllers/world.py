@@ -15,9 +15,17 @@ from kubesched.cluster.apiserver.resource import Resource
 from kubesched.cluster.controllers.pod_tally import PodTally
 from kubesched.cluster.controllers.workqueue import Key, WorkQueue
 from kubesched.cluster.observed import HasMetadata, Observed
-from kubesched.cluster.views import NodeView, PodView, RevisionView, StorageClassView, WorkloadView, controller_uid
+from kubesched.cluster.views import (
+    ClaimView,
+    NodeView,
+    PodView,
+    RevisionView,
+    StorageClassView,
+    WorkloadView,
+    controller_uid,
+)
 from kubesched.errors import RequestRefusedError
-from kubesched.objects import ObjectMeta
+from kubesched.objects import ObjectMeta, PodGroup
 
 Json = dict[str, Any]
 
@@ -55,6 +63,10 @@ class World:
         self.quotas = Observed(api, "resourcequotas", WorkloadView)
         self.claims = Observed(api, "persistentvolumeclaims", WorkloadView)
         self.volumes = Observed(api, "persistentvolumes", WorkloadView)
+        self.resource_claims = Observed(api, "resourceclaims.resource.k8s.io", ClaimView)
+        self.resource_claims_of = self.resource_claims.index(lambda claim: controller_uid(claim.metadata))
+        self.claim_templates = Observed(api, "resourceclaimtemplates.resource.k8s.io", WorkloadView)
+        self.pod_groups = Observed(api, "podgroups.scheduling.k8s.io", PodGroup)
         self.storage_classes = Observed(api, "storageclasses.storage.k8s.io", StorageClassView)
         self.owned_pods = Owned(pods)
         self.owned_replica_sets = Owned(self.replica_sets)
