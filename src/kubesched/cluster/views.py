@@ -35,8 +35,23 @@ class ConditionView(KubeStruct):
     last_transition_time: datetime | None = None
 
 
+class ContainerPortView(KubeStruct):
+    name: str = ""
+    container_port: int = 0
+    protocol: str = ""
+
+
+class ContainerView(KubeStruct):
+    restart_policy: str = ""
+    ports: tuple[ContainerPortView, ...] = ()
+
+
 class PodSpecView(KubeStruct):
     node_name: str = ""
+    hostname: str = ""
+    subdomain: str = ""
+    containers: tuple[ContainerView, ...] = ()
+    init_containers: tuple[ContainerView, ...] = ()
     tolerations: tuple[Toleration, ...] = ()
     resource_claims: tuple[PodResourceClaim, ...] = ()
     scheduling_group: PodSchedulingGroup | None = None
@@ -46,8 +61,13 @@ class ContainerStatusView(KubeStruct):
     restart_count: int = 0
 
 
+class PodAddressView(KubeStruct):
+    ip: str = ""
+
+
 class PodStatusView(KubeStruct):
     phase: str = ""
+    pod_ips: tuple[PodAddressView, ...] = msgspec.field(default=(), name="podIPs")
     container_statuses: tuple[ContainerStatusView, ...] = ()
     conditions: tuple[ConditionView, ...] = ()
     resource_claim_statuses: tuple[PodResourceClaimStatus, ...] = ()
@@ -134,6 +154,13 @@ class RevisionView(KubeStruct):
     metadata: ObjectMeta = ObjectMeta()
     data: Json = msgspec.field(default_factory=dict)
     revision: int = 0
+
+
+class EndpointSliceView(KubeStruct):
+    metadata: ObjectMeta = ObjectMeta()
+    address_type: str = ""
+    ports: tuple[Json, ...] | None = None
+    endpoints: tuple[Json, ...] | None = None
 
 
 class IdentityView(KubeStruct):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any, Final
 
 from kubesched.cluster.apiserver.api import Api
@@ -16,29 +17,27 @@ DESCRIPTIONS: Final = {
     ),
     "system-node-critical": "Used for system critical pods that must not be moved from their current node.",
 }
+KUBERNETES_SERVICE: Final[Json] = {
+    "metadata": {"name": "kubernetes", "labels": {"component": "apiserver", "provider": "kubernetes"}},
+    "spec": {
+        "clusterIP": "10.96.0.1",
+        "ports": [{"name": "https", "port": 443, "protocol": "TCP", "targetPort": 6443}],
+    },
+}
 
 
 def bootstrap(api: Api) -> None:
     """Create what is missing. Idempotent: a server with a data directory starts with its own objects."""
     for name in NAMESPACES:
-        _ensure(api, "namespaces", {"metadata": {"name": name}})
+        ensure(api, "namespaces", {"metadata": {"name": name}})
     for name, value in SYSTEM_CLASSES.items():
         priority_class = {"metadata": {"name": name}, "value": value, "description": DESCRIPTIONS[name]}
-        _ensure(api, "priorityclasses.scheduling.k8s.io", priority_class)
-    _ensure(api, "services", _kubernetes_service(), "default")
+        ensure(api, "priorityclasses.scheduling.k8s.io", priority_class)
+    ensure(api, "services", KUBERNETES_SERVICE, "default")
 
 
-def _kubernetes_service() -> Json:
-    return {
-        "metadata": {"name": "kubernetes", "labels": {"component": "apiserver", "provider": "kubernetes"}},
-        "spec": {
-            "clusterIP": "10.96.0.1",
-            "ports": [{"name": "https", "port": 443, "protocol": "TCP", "targetPort": 6443}],
-        },
-    }
-
-
-def _ensure(api: Api, qualified: str, value: Json, namespace: str = "") -> None:
+def ensure(api: Api, qualified: str, value: Json, namespace: str = "") -> None:
+    """Create an object unless there is one of its name."""
     resource = api.catalog.named(qualified)
     if api.reader.bucket(resource).get(namespace, value["metadata"]["name"]) is None:
-        api.create(resource, value, namespace)
+        api.create(resource, copy.deepcopy(value), namespace)

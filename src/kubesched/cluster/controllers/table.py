@@ -7,9 +7,11 @@ from kubesched.cluster.controllers import (
     daemon_set,
     deployment,
     disruption,
+    endpoints,
     garbage,
     job,
     job_orphans,
+    kubernetes_service,
     namespaces,
     node_lifecycle,
     pod_claims,
@@ -49,4 +51,6 @@ def make_controllers(world: World) -> dict[str, Controller]:
         pod_cleanup.NAME: pod_cleanup.PodCleanupController(world),
         disruption.NAME: disruption.DisruptionController(world),
         quota.NAME: quota.QuotaController(world),
+        endpoints.NAME: endpoints.EndpointsController(world),
+        kubernetes_service.NAME: kubernetes_service.KubernetesServiceController(world),
     }

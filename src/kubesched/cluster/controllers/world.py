@@ -17,6 +17,7 @@ from kubesched.cluster.controllers.workqueue import Key, WorkQueue
 from kubesched.cluster.observed import HasMetadata, Observed
 from kubesched.cluster.views import (
     ClaimView,
+    EndpointSliceView,
     NodeView,
     PodView,
     RevisionView,
@@ -58,6 +59,9 @@ class World:
         self.daemon_sets = Observed(api, "daemonsets.apps", WorkloadView)
         self.jobs = Observed(api, "jobs.batch", WorkloadView)
         self.cron_jobs = Observed(api, "cronjobs.batch", WorkloadView)
+        self.services = Observed(api, "services", WorkloadView)
+        self.endpoints = Observed(api, "endpoints", WorkloadView)
+        self.endpoint_slices = Observed(api, "endpointslices.discovery.k8s.io", EndpointSliceView)
         self.revisions = Observed(api, "controllerrevisions.apps", RevisionView)
         self.budgets = Observed(api, "poddisruptionbudgets.policy", WorkloadView)
         self.quotas = Observed(api, "resourcequotas", WorkloadView)
