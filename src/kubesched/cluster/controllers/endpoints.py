@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
 from kubesched.cluster.controllers import service_pods
@@ -165,7 +166,7 @@ def _is_owned(item: EndpointSliceView, service: WorkloadView) -> bool:
     return any(owner.uid == service.metadata.uid for owner in item.metadata.owner_references)
 
 
-def _becomes(draft: Draft, labels: dict[str, str]) -> Any:
+def _becomes(draft: Draft, labels: dict[str, str]) -> Callable[[Json], None]:
     def change(value: Json) -> None:
         value["metadata"]["labels"] = labels
         value["ports"], value["endpoints"] = draft.ports, draft.endpoints

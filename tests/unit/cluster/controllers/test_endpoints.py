@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import pytest
 
+from kubesched.clock import VirtualClock
+from kubesched.cluster.apiserver.api import Api
+from kubesched.cluster.apiserver.bootstrap import bootstrap
+from kubesched.cluster.apiserver.storage import Store
 from kubesched.cluster.controllers.endpoint_slices import Plan, plan_slices
 from kubesched.cluster.controllers.endpoint_subsets import truncate
-from kubesched.cluster.views import EndpointSliceView
+from kubesched.cluster.controllers.manager import ControllerManager
+from kubesched.cluster.controllers.table import make_controllers
+from kubesched.cluster.controllers.world import World
+from kubesched.cluster.observed import Observed
+from kubesched.cluster.views import EndpointSliceView, NodeView, PodView
 from kubesched.objects import ObjectMeta
 
 Json = dict[str, Any]
@@ -96,12 +105,13 @@ async def test_a_service_without_pods_has_an_empty_slice(rig: Any) -> None:
     assert "subsets" not in rig.get("endpoints", "web")
     create(rig, "pods", pod("a"))
     await rig.advance(3)
-    filled = only_slice(rig)
+    filled, older = only_slice(rig), rig.get("endpoints", "web")
     assert filled["metadata"]["name"] == empty["metadata"]["name"]
     assert len(filled["endpoints"]) == 1
-    rig.change("pods", "a", lambda value: value["metadata"].update(annotations={"seen": "yes"}))
+    rig.change("pods", "a", lambda value: value["metadata"]["labels"].update(seen="yes"))
     await rig.advance(5)
     assert only_slice(rig) == filled
+    assert rig.get("endpoints", "web") == older
     rig.change("services", "web", lambda value: value["metadata"].update(labels={"team": "api"}))
     await rig.advance(0.5)
     assert only_slice(rig)["metadata"]["labels"]["team"] == "api"
@@ -231,6 +241,36 @@ async def test_endpoints_go_with_their_service(rig: Any) -> None:
     await rig.advance(2)
     assert not slices(rig)
     assert "web" not in rig.names("endpoints")
+
+
+@pytest.mark.parametrize(
+    ("publishes", "left"),
+    [pytest.param(False, [], id="left out"), pytest.param(True, ["a"], id="published all the same")],
+)
+async def test_a_pod_whose_node_is_gone(rig: Any, publishes: bool, left: list[str]) -> None:
+    """Seen when the service is looked at for any other reason."""
+    create(rig, "services", service(publishNotReadyAddresses=publishes))
+    create(rig, "pods", pod("a"))
+    await rig.advance(3)
+    rig.api.delete(rig.api.catalog.named("nodes"), rig.get("pods", "a")["spec"]["nodeName"])
+    rig.change("services", "web", lambda value: value["metadata"].update(labels={"seen": "yes"}))
+    await rig.advance(0.3)
+    assert rig.names("pods") == ["a"]
+    assert [item["targetRef"]["name"] for item in only_slice(rig).get("endpoints") or ()] == left
+    assert only_slice(rig)["metadata"]["labels"]["seen"] == "yes"
+
+
+async def test_leftovers_of_a_service_are_found_at_the_start() -> None:
+    """It was deleted just before the cluster stopped. Endpoints without a service that appear later are kept."""
+    api = Api(store=Store(), clock=VirtualClock(), rng=random.Random(1))
+    bootstrap(api)
+    resource = api.catalog.named("endpoints")
+    api.create(resource, {"metadata": {"name": "leftover"}}, "default")
+    world = World(api, Observed(api, "pods", PodView), Observed(api, "nodes", NodeView))
+    manager = ControllerManager(world, make_controllers(world))
+    api.create(resource, {"metadata": {"name": "later"}}, "default")
+    await manager.round()
+    assert sorted(entry.name for entry in api.list(resource, "default").entries) == ["kubernetes", "later"]
 
 
 @pytest.mark.parametrize("resource", ["services", "endpoints", SLICES])
