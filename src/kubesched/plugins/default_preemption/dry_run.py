@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Final
 
 import numpy as np
 
-from kubesched.columns import Booleans, PodInfo
+from kubesched.columns import Booleans, NodeView, PodInfo
 from kubesched.errors import PluginFailedError
 from kubesched.framework import CycleState, Handle, Victims
 from kubesched.plugins.default_preemption.budgets import Budgets
@@ -20,6 +21,8 @@ from kubesched.plugins.default_preemption.consent import NoVictimsError
 from kubesched.plugins.default_preemption.potential_victims import PotentialVictims, RankedVictims, RowArray
 
 NO_VICTIMS = "No preemption victims found for incoming pod"
+_FEWEST_ROWS: Final = 1024
+"""Looked at together: array operations over fewer rows take as long."""
 
 
 @dataclass(slots=True)
@@ -28,7 +31,7 @@ class Found:
 
     candidates: dict[str, Victims] = field(default_factory=dict)
     reasons: Counter[str] = field(default_factory=Counter)
-    """Each reason with its number of nodes. Only filled in if there is no candidate."""
+    """Each reason with its number of nodes. Complete only if there is no candidate."""
     errors: list[str] = field(default_factory=list)
     """What went wrong on nodes that are no candidates for that reason."""
     asked: int = 0
@@ -74,29 +77,37 @@ class DryRun:
         return total
 
     def _search(self, rows: RowArray, *, start: int, enough: int) -> Found:
-        everybody = PotentialVictims.on(self._handle.cluster, rows, self._pod.priority)
-        emptied = everybody.nodes.supposing(everybody.all_gone())
-        fitting = np.flatnonzero(self._handle.fits_with_nominated(self._state, self._pod, emptied))
-        first = np.searchsorted(everybody.nodes.row_ids()[fitting], rows[start]) if len(rows) else 0
         found = Found(asked=len(rows))
         sparing: dict[str, Victims] = {}
         breaking: dict[str, Victims] = {}
-        for name, victims in self._spared(everybody, np.roll(fitting, -first), enough):
-            if not victims.pods:
-                found.errors.append(str(NoVictimsError(name)))  # it should not have been asked
-                continue
-            kind = breaking if victims.pdb_violations else sparing
-            if len(kind) < enough:
-                kind[name] = victims
-            if sparing and len(sparing) + len(breaking) >= enough:
-                break
+        for block in _blocks(np.roll(rows, -start), enough):
+            everybody = PotentialVictims.on(self._handle.cluster, block, self._pod.priority)
+            emptied = everybody.nodes.supposing(everybody.all_gone())
+            for name, victims in self._spared(everybody, self._fitting(emptied, first_row=block[0]), enough):
+                if not victims.pods:
+                    found.errors.append(str(NoVictimsError(name)))  # it should not have been asked
+                    continue
+                kind = breaking if victims.pdb_violations else sparing
+                if len(kind) < enough:
+                    kind[name] = victims
+                if sparing and len(sparing) + len(breaking) >= enough:
+                    found.candidates = sparing | breaking
+                    return found
+            if not (sparing or breaking):
+                self._note_reasons(found, emptied, len(block))
         found.candidates = sparing | breaking
-        if not found.candidates:
-            if len(emptied):
-                found.reasons = self._handle.reasons_with_nominated(self._state, self._pod, emptied)
-            if nobody_there := len(rows) - len(emptied):
-                found.reasons[NO_VICTIMS] += nobody_there
         return found
+
+    def _fitting(self, emptied: NodeView, *, first_row: int) -> RowArray:
+        """The positions of the rows that take the pod, from `first_row` on and then from the beginning."""
+        fitting = np.flatnonzero(self._handle.fits_with_nominated(self._state, self._pod, emptied))
+        return np.roll(fitting, -np.searchsorted(emptied.row_ids()[fitting], first_row))
+
+    def _note_reasons(self, found: Found, emptied: NodeView, asked: int) -> None:
+        if len(emptied):
+            found.reasons += self._handle.reasons_with_nominated(self._state, self._pod, emptied)
+        if nobody_there := asked - len(emptied):
+            found.reasons[NO_VICTIMS] += nobody_there
 
     def _spared(self, everybody: PotentialVictims, fitting: RowArray, enough: int) -> Iterator[tuple[str, Victims]]:
         """The victims on each of the fitting rows, in order; worked out for so many rows at a time."""
@@ -123,3 +134,12 @@ class DryRun:
             evicted[tried[fits]] = False
             refused = tried[~fits]
         return evicted
+
+
+def _blocks(rows: RowArray, enough: int) -> Iterator[RowArray]:
+    """Some rows more than are wanted, which mostly do, and then ever more at a time."""
+    begin, size = 0, max(2 * enough, _FEWEST_ROWS)
+    while begin < len(rows):
+        yield rows[begin : begin + size]
+        begin += size
+        size *= 4

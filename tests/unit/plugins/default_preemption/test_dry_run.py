@@ -14,6 +14,7 @@ from kubesched.config.plugin_args import NodeResourcesFitArgs
 from kubesched.errors import PluginFailedError
 from kubesched.framework import CycleState, Victims
 from kubesched.objects import Pod, PodDisruptionBudget
+from kubesched.plugins.default_preemption import dry_run as module
 from kubesched.plugins.default_preemption.budgets import Budgets
 from kubesched.plugins.default_preemption.dry_run import NO_VICTIMS, DryRun, Found
 from kubesched.plugins.node_resources_fit import NodeResourcesFit
@@ -155,6 +156,38 @@ def test_enough_candidates(start: int, enough: int, expected: list[str]) -> None
         handle.load(make_node(f"n{k}", cpu=str(NODE_CPU)), placed(f"p{k}", f"n{k}", cpu=4))
     found = search(handle, make_pod("p", cpu="2", priority=10), start=start, enough=enough)
     assert list(found.candidates) == expected
+
+
+class Asked(FakeHandle):
+    """Remembers which nodes the filters were asked about."""
+
+    def fits_with_nominated(
+        self, state: CycleState, pod: PodInfo, nodes: NodeView, *, passed_before: bool = False
+    ) -> Booleans:
+        self.names = getattr(self, "names", set()) | {nodes.name(position) for position in range(len(nodes))}
+        return super().fits_with_nominated(state, pod, nodes, passed_before=passed_before)
+
+
+def test_where_the_first_nodes_suffice_the_others_are_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twice as many as are wanted, from where the search starts."""
+    monkeypatch.setattr(module, "_FEWEST_ROWS", 1)
+    handle = Asked()
+    for k in range(9):
+        handle.load(make_node(f"n{k}", cpu=str(NODE_CPU)), placed(f"p{k}", f"n{k}", cpu=4))
+    found = search(handle, make_pod("p", cpu="2", priority=10), start=7, enough=2)
+    assert list(found.candidates) == ["n7", "n8"]
+    assert handle.names == {"n7", "n8", "n0", "n1"}
+
+
+def test_candidates_far_from_the_start_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many nodes before them are none."""
+    monkeypatch.setattr(module, "_FEWEST_ROWS", 1)
+    handle = FakeHandle().load(*(make_node(f"n{k}", cpu=str(NODE_CPU)) for k in range(30)))
+    handle.load(placed("low", "n29", cpu=4))
+    assert list(search(handle, make_pod("p", cpu="2", priority=10), enough=1).candidates) == ["n29"]
+    found = search(handle, make_pod("p", cpu="5", priority=10), enough=1)
+    assert not found.candidates
+    assert found.reasons == {"Insufficient cpu": 1, NO_VICTIMS: 29}
 
 
 def test_the_search_goes_on_while_every_candidate_breaks_a_budget() -> None:
