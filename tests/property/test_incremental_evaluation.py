@@ -55,6 +55,7 @@ from kubesched.objects import (
     convert,
 )
 from kubesched.plugins.registry import IN_TREE
+from kubesched.plugins.storage.csi_nodes import MIGRATED_PLUGINS
 from kubesched.state.nominator import PodNominator
 from kubesched.testing import make_device_class, make_devices_of, make_node, make_pod, make_resource_slice
 from kubesched.testing.builders import HOSTNAME_LABEL, ZONE_LABEL
@@ -149,6 +150,7 @@ TEMPLATES: dict[str, dict[str, Any]] = {
     "disks": {"claims": ["a", "b"]},
 }
 DISK_DRIVER = "csi.example.com"
+EBS_DRIVER = "ebs.csi.aws.com"
 
 
 # ---- plugins of other people ---------------------------------------------------------------------------------------
@@ -636,22 +638,34 @@ class IncrementalEvaluation(RuleBasedStateMachine):
         zone=st.sampled_from((None, None, "a", "b")),
         label=st.sampled_from((None, None, "a")),
         modes=st.sampled_from((("ReadWriteOnce",), ("ReadWriteOnce",), ("ReadWriteOncePod",))),
+        disk=st.sampled_from((None, None, "shared")),
+        in_tree=st.booleans(),
     )
-    def a_claim_is_bound(self, claim: str, zone: str | None, label: str | None, modes: tuple[str, ...]) -> None:
+    def a_claim_is_bound(
+        self, claim: str, zone: str | None, label: str | None, modes: tuple[str, ...], disk: str | None, in_tree: bool
+    ) -> None:
         reach = {"matchExpressions": [{"key": ZONE_LABEL, "operator": "In", "values": [zone]}]}
         volume = make_pv(
             f"pv-{claim}",
             claim=f"default/{claim}",
             node_affinity={"nodeSelectorTerms": [reach]} if zone else None,
             labels={ZONE_LABEL: label} if label else {},
-            spec={"csi": {"driver": DISK_DRIVER, "volumeHandle": claim}},
+            spec={"awsElasticBlockStore": {"volumeID": disk or claim}}
+            if in_tree
+            else {"csi": {"driver": DISK_DRIVER, "volumeHandle": disk or claim}},
         )
         self._set_storage(volume)
         self._set_storage(make_pvc(claim, volume=f"pv-{claim}", access_modes=modes))
 
-    @rule(node=node_names, most=st.sampled_from((1, 2)))
-    def limit_volumes(self, node: str, most: int) -> None:
-        self._set_storage(make_csi_node(node, limits={DISK_DRIVER: most}))
+    @rule(
+        node=node_names,
+        most=st.sampled_from((1, 2)),
+        driver=st.sampled_from((DISK_DRIVER, EBS_DRIVER)),
+        is_migrated=st.booleans(),
+    )
+    def limit_volumes(self, node: str, most: int, driver: str, is_migrated: bool) -> None:
+        annotations = {MIGRATED_PLUGINS: "kubernetes.io/aws-ebs"} if is_migrated else {}
+        self._set_storage(make_csi_node(node, limits={driver: most}, annotations=annotations))
 
     def _set_storage(self, item: PersistentVolume | PersistentVolumeClaim | CSINode) -> None:
         self.world.storage[f"{type(item).__name__} {item.metadata.name}"] = item

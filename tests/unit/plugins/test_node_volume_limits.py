@@ -98,6 +98,26 @@ def test_what_counts_as_new(claims: list[str], expected: tuple[Code, tuple[str, 
     assert decide(handle, make_pod(claims=claims)) == expected
 
 
+@pytest.mark.parametrize(
+    ("claims", "limits", "are_alike"),
+    [
+        pytest.param(("b", "c"), {DRIVER: 1}, True, id="disks that nobody uses yet"),
+        pytest.param(("b", "foreign"), {DRIVER: 1}, False, id="disks of two drivers"),
+        pytest.param(("a", "b"), {DRIVER: 1}, False, id="a disk in use, and a new one"),
+        pytest.param(("a", "same"), {DRIVER: 1}, True, id="two claims of one disk in use"),
+        pytest.param(("a", "b"), {"other": 1}, True, id="a disk in use, of a driver that nobody limits"),
+    ],
+)
+def test_pods_that_share_answers(claims: tuple[str, str], limits: dict[str, int], are_alike: bool) -> None:
+    """Where nodes may answer otherwise about one of two pods, their answers are kept apart."""
+    handle = FakeHandle().load(make_node("n"), make_csi_node("n", limits=limits))
+    handle.load(*bound("a"), *bound("same", "a"), *bound("b"), *bound("c"), *bound("foreign", driver="other"))
+    handle.load(make_pod("q", claims=["a"], node="n"))
+    plugin = NodeVolumeLimits(None, handle)
+    one, other = [plugin.aspect(handle.cluster.templates.info(make_pod(claims=[name])).template) for name in claims]
+    assert (one == other) is are_alike
+
+
 def test_attachments_count_beside_pods() -> None:
     """An attached volume counts without a pod, but not twice where a pod uses it; a new pod's own counts twice."""
     handle = FakeHandle().load(

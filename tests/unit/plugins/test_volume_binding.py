@@ -178,6 +178,48 @@ def test_bound_claims(objects: list[Any], expected: dict[str, list[str]]) -> Non
     assert reasons(*objects) == expected
 
 
+IN_ZONE_A = on("a", key="topology.kubernetes.io/zone")
+NONSENSE = {"awsElasticBlockStore": {"volumeID": "aws:///nonsense"}}
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "are_alike"),
+    [
+        pytest.param({}, {}, True, id="from everywhere"),
+        pytest.param({"node_affinity": on("n")}, {}, False, id="from one node, and from everywhere"),
+        pytest.param(
+            {"spec": IN_TREE, "node_affinity": IN_ZONE_A},
+            {"spec": {"awsElasticBlockStore": {"volumeID": "vol-2"}}, "node_affinity": IN_ZONE_A},
+            True,
+            id="two disks of one plugin in one zone",
+        ),
+        pytest.param(
+            {"spec": IN_TREE, "node_affinity": IN_ZONE_A},
+            {"node_affinity": IN_ZONE_A},
+            False,
+            id="a plugin that was replaced",
+        ),
+        pytest.param(
+            {"spec": IN_TREE},
+            {"spec": IN_TREE, "labels": {"topology.kubernetes.io/zone": "a"}},
+            False,
+            id="a label that only the driver looks at",
+        ),
+        pytest.param({"spec": IN_TREE}, {"spec": NONSENSE}, False, id="a disk that does not translate"),
+    ],
+)
+def test_pods_that_share_answers(one: dict[str, Any], other: dict[str, Any], are_alike: bool) -> None:
+    """Pods with volumes that are reached from the same nodes are alike."""
+    handle = FakeHandle().load(make_pvc("c1", volume="v1"), make_pvc("c2", volume="v2"))
+    handle.load(make_pv("v1", claim="default/c1", **one), make_pv("v2", claim="default/c2", **other))
+    plugin = VolumeBinding(VolumeBindingArgs(), handle)
+    first, second = [
+        plugin.aspect(handle.cluster.templates.info(make_pod(claims=[name])).template) for name in ("c1", "c2")
+    ]
+    assert first is not None
+    assert (first == second) is are_alike
+
+
 def claim(**spec: Any) -> Any:
     return make_pvc("c", storage_class="sc", **spec)
 

@@ -63,15 +63,17 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin):
         self._attached = AttachedVolumes(handle.cluster, objects, self._lookup)
 
     def basis(self, pod: PodTemplate) -> Hashable:
-        return (self._versions(), self._uses_known_volumes(pod)) if self._has_volumes.of(pod) else FIXED
+        return (self._versions(), self._shares_volumes(pod)) if self._has_volumes.of(pod) else FIXED
 
     def aspect(self, pod: PodTemplate) -> Hashable:
-        """Volumes that no placed pod uses are the same if they are of the same driver."""
+        """Volumes are the same if they are of the same driver, unless a placed pod uses one that counts."""
         if not self._has_volumes.of(pod):
             return ()
         wanted = self._wanted.of(pod, self._versions())
-        if wanted.failures or self._uses_known_volumes(pod):
+        if wanted.failures:
             return None
+        if self._shares_volumes(pod):
+            return wanted.volumes
         return tuple(sorted((volume.driver, volume.is_migrated) for volume in wanted.volumes))
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Status:
@@ -111,10 +113,14 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin):
     def _versions(self) -> tuple[int, ...]:
         return tuple([store.version for store in self._stores])
 
-    def _uses_known_volumes(self, pod: PodTemplate) -> bool:
-        """Whether a placed pod uses one of the pod's volumes: then its node has nothing new to attach."""
+    def _shares_volumes(self, pod: PodTemplate) -> bool:
+        """Whether a placed pod uses one of the pod's volumes that count: its node has nothing new to attach then."""
+        self._csi_nodes.refresh()
         self._attached.refresh()
-        return any(self._attached.rows_using(volume) for volume in self._wanted.of(pod, self._versions()).volumes)
+        return any(
+            self._csi_nodes.limits(volume.driver) is not None and self._attached.rows_using(volume)
+            for volume in self._wanted.of(pod, self._versions()).volumes
+        )
 
     def _exceeds(
         self,

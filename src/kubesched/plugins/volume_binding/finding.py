@@ -10,15 +10,14 @@ import numpy as np
 from kubesched.columns import Booleans, Integers, NodeView
 from kubesched.errors import InvalidObjectError
 from kubesched.framework import ObjectStore, Reason, Status, Verdict
-from kubesched.objects import NodeSelector, PersistentVolume, PersistentVolumeClaim, StorageClass
+from kubesched.objects import PersistentVolume, PersistentVolumeClaim, StorageClass
 from kubesched.objects.quantity import Quantity
 from kubesched.plugins.storage.claims import SELECTED_NODE, STORAGE, class_of_claim
-from kubesched.plugins.storage.csi_migration import in_tree_plugin
 from kubesched.plugins.storage.csi_nodes import CsiNodeColumns
 from kubesched.plugins.volume_binding.assume_cache import AssumeCache
 from kubesched.plugins.volume_binding.pod_claims import PodClaims
 from kubesched.plugins.volume_binding.provisioning import StorageCapacities, in_topologies, provisions
-from kubesched.plugins.volume_binding.reachability import reachable_where_bound
+from kubesched.plugins.volume_binding.reachability import Way, reachable_where_bound
 from kubesched.plugins.volume_binding.shelves import NONE
 from kubesched.plugins.volume_binding.volume_pool import Picks, VolumePool
 
@@ -97,13 +96,11 @@ class VolumeFinder:
             self._serve(claims.delayed, nodes, found)
         return found
 
-    def ways_to(self, claims: tuple[PersistentVolumeClaim, ...]) -> tuple[NodeSelector | None, ...] | None:
-        """From where the volumes of bound claims can be reached; None if that takes more than a look at the volumes."""
+    def ways_to(self, claims: tuple[PersistentVolumeClaim, ...]) -> tuple[Way, ...] | None:
+        """From where the volumes of bound claims can be reached; None if one of them is not known."""
         volumes = [self._volumes.get(claim.spec.volume_name) for claim in claims]
-        if any(volume is None or in_tree_plugin(volume.spec) is not None for volume in volumes):
-            return None
-        affinities = (volume.spec.node_affinity for volume in volumes if volume is not None)
-        return tuple(affinity.required if affinity is not None else None for affinity in affinities)
+        ways = tuple([Way.to(volume) for volume in volumes if volume is not None])
+        return ways if len(ways) == len(claims) else None
 
     def bindings(self, found: Found, position: int) -> list[tuple[PersistentVolume, PersistentVolumeClaim]]:
         """The volumes that the claims would get on one node."""
@@ -121,7 +118,7 @@ class VolumeFinder:
             if volume is None:
                 found.misses(is_open if is_open is not None else np.ones(len(nodes), dtype=np.bool_), NO_VOLUME)
                 return
-            reached, unclear, problem = reachable_where_bound(volume, nodes, self._csi_nodes)
+            reached, unclear, problem = reachable_where_bound(Way.to(volume), nodes, self._csi_nodes)
             if problem:
                 found.errors.append((unclear if is_open is None else unclear & is_open, problem))
                 reached = reached & ~unclear

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,8 +20,16 @@ from kubesched.plugins.storage.csi_nodes import MIGRATED_PLUGINS, CsiNodeColumns
 
 def affinity_of(volume: PersistentVolume) -> NodeMatcher | None:
     """The nodes that a volume can be reached from; None: from all."""
+    return _matcher(_required(volume))
+
+
+def _required(volume: PersistentVolume) -> NodeSelector | None:
     affinity = volume.spec.node_affinity
-    return _compile(affinity.required) if affinity is not None and affinity.required is not None else None
+    return affinity.required if affinity is not None else None
+
+
+def _matcher(required: NodeSelector | None) -> NodeMatcher | None:
+    return _compile(required) if required is not None else None
 
 
 @lru_cache(maxsize=1 << 14)
@@ -36,26 +45,43 @@ def reachable(affinity: NodeMatcher | None, nodes: NodeView) -> Booleans:
     return matching_selector(affinity, nodes)
 
 
-def reachable_where_bound(
-    volume: PersistentVolume, nodes: NodeView, csi_nodes: CsiNodeColumns
-) -> tuple[Booleans, Booleans, str]:
-    """Nodes that reach a bound volume; nodes for which that cannot be told, and why.
+class Way(NamedTuple):
+    """From where a bound volume can be reached: all that this depends on.
 
-    Where a node says that a CSI driver has taken over an in-tree plugin, the driver's topology counts.
+    On nodes that say that a CSI driver has taken over the in-tree `plugin`, the driver's topology counts.
     """
-    reached = reachable(affinity_of(volume), nodes)
+
+    required: NodeSelector | None
+    plugin: str = ""
+    required_by_driver: NodeSelector | None = None
+    problem: str = ""
+    """Why the driver's topology cannot be told."""
+
+    @classmethod
+    def to(cls, volume: PersistentVolume) -> Way:
+        required = _required(volume)
+        plugin = in_tree_plugin(volume.spec)
+        if plugin is None or not plugin.is_migrated:
+            return cls(required)
+        try:
+            return cls(required, plugin.name, _required(translated(volume, plugin)))
+        except InvalidObjectError as error:
+            return cls(required, plugin.name, problem=f"could not translate pv: {error}")
+
+
+def reachable_where_bound(way: Way, nodes: NodeView, csi_nodes: CsiNodeColumns) -> tuple[Booleans, Booleans, str]:
+    """Nodes that reach a bound volume; nodes for which that cannot be told, and why."""
+    reached = reachable(_matcher(way.required), nodes)
     nowhere = np.zeros(len(nodes), dtype=np.bool_)
-    plugin = in_tree_plugin(volume.spec)
-    if plugin is None or not plugin.is_migrated:
+    if not way.plugin:
         return reached, nowhere, ""
-    is_migrated = csi_nodes.is_migrated(plugin.name)[nodes.rows]
+    is_migrated = csi_nodes.is_migrated(way.plugin)[nodes.rows]
     if not is_migrated.any():
         return reached, nowhere, ""
-    try:
-        by_driver = affinity_of(translated(volume, plugin))
-    except InvalidObjectError as error:
-        return reached, is_migrated, f"could not translate pv: {error}"
-    return np.where(is_migrated, reachable(by_driver, nodes), reached), nowhere, ""
+    if way.problem:
+        return reached, is_migrated, way.problem
+    by_driver = reachable(_matcher(way.required_by_driver), nodes)
+    return np.where(is_migrated, by_driver, reached), nowhere, ""
 
 
 def as_seen_from(volume: PersistentVolume, csi_node: CSINode | None) -> PersistentVolume:
