@@ -6,26 +6,13 @@ from typing import Any
 
 import pytest
 from prometheus_client import CollectorRegistry
+from tests.unit.assembly.heard import Heard
 
 from kubesched.assembly.informer_feed import feed_of
 from kubesched.clock import VirtualClock
 from kubesched.objects import Service
 from kubesched.telemetry.metrics import SchedulerMetrics
 from kubesched.testing import make_node, make_pod, make_service, make_storage_class
-
-
-class Heard:
-    def __init__(self) -> None:
-        self.calls: list[str] = []
-
-    def add(self, obj: Any) -> None:
-        self.calls.append(f"+{obj.metadata.name}")
-
-    def update(self, old: Any, new: Any) -> None:
-        self.calls.append(f"~{new.metadata.name}")
-
-    def delete(self, obj: Any) -> None:
-        self.calls.append(f"-{obj.metadata.name}")
 
 
 def durations_of_update(old: Any, new: Any) -> list[str]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from prometheus_client import CollectorRegistry
+from tests.unit.assembly.heard import Heard
 
 from kubesched.assembly.run_informers import AccessCheck, Watches, watched_kinds
 from kubesched.client.rest import RestClient
@@ -114,20 +115,6 @@ def test_kinds_of_a_gate_are_watched_with_it(gate: str, kind: type) -> None:
     assert kind not in watched_kinds(FeatureGates())
     assert kind in watched_kinds(FeatureGates.parse(f"{gate}=true"))
     assert all(kind in KIND_OF for kind in watched_kinds(FeatureGates()))
-
-
-class Heard:
-    def __init__(self) -> None:
-        self.calls: list[str] = []
-
-    def add(self, obj: Any) -> None:
-        self.calls.append(f"+{obj.metadata.name}")
-
-    def update(self, old: Any, new: Any) -> None:
-        self.calls.append(f"~{new.metadata.name}")
-
-    def delete(self, obj: Any) -> None:
-        self.calls.append(f"-{obj.metadata.name}")
 
 
 async def test_a_kind_that_comes_later_is_watched_from_then_on() -> None:
