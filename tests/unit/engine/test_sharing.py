@@ -16,7 +16,7 @@ from kubesched.engine.standing import Standing
 from kubesched.framework import CycleState, FilterPlugin, Reach, Reason, ScorePlugin, Verdict
 from kubesched.plugins.registry import IN_TREE
 from kubesched.state.nominator import PodNominator
-from kubesched.testing import make_node, make_pod
+from kubesched.testing import make_csi_node, make_node, make_pod
 from kubesched.testing.builders import HOSTNAME_LABEL
 from kubesched.testing.handle import FakeHandle
 from kubesched.testing.storage_builders import make_pv, make_pvc
@@ -36,6 +36,7 @@ PLUGINS = (
     "InterPodAffinity",
     "DynamicResources",
 )
+DRIVER = "csi.example.com"
 AWAY_FROM_WEB = {
     "podAntiAffinity": {
         "requiredDuringSchedulingIgnoredDuringExecution": [
@@ -54,7 +55,7 @@ def in_tree(handle: FakeHandle) -> Lineup:
 def volume(claim: str, zone: str = "") -> list[Any]:
     """A claim and the volume that it is bound to, which only one zone may reach."""
     term = {"matchExpressions": [{"key": "zone", "operator": "In", "values": [zone]}]}
-    csi = {"csi": {"driver": "csi.example.com", "volumeHandle": claim}}
+    csi = {"csi": {"driver": DRIVER, "volumeHandle": claim}}
     affinity = {"nodeSelectorTerms": [term]} if zone else None
     return [
         make_pv(f"pv-{claim}", claim=f"default/{claim}", node_affinity=affinity, spec=csi),
@@ -85,6 +86,7 @@ def test_who_shares_with_whom(one: dict[str, Any], other: dict[str, Any], shared
     """Pods that no plugin can tell apart share everything; those that differ in requests, all but sums."""
     handle = FakeHandle()
     handle.load(make_node("n"), make_pod("hermit", affinity=AWAY_FROM_WEB, node="n"))
+    handle.load(make_csi_node("n", limits={DRIVER: 9}))
     handle.load(*volume("a"), *volume("b"), *volume("far", zone="z"), *volume("used"))
     handle.load(make_pod("user", claims=["used"], node="n"))
     lineup = in_tree(handle)
