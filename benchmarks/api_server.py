@@ -30,9 +30,9 @@ from urllib.parse import urlsplit
 import msgspec
 import uvloop
 
-from kubesched.assembly.run_clients import choose_connection
-from kubesched.assembly.up_cluster import ClusterOptions
-from kubesched.assembly.up_process import ClusterProcess
+from kubesched.apps.run.clients import choose_connection
+from kubesched.apps.up.cluster import ClusterOptions
+from kubesched.apps.up.process import ClusterProcess
 from kubesched.client.http_transport import HttpTransport
 from kubesched.client.pod_writer import PodWriter
 from kubesched.client.rest import RestClient

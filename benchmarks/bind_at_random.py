@@ -15,7 +15,7 @@ from typing import Final
 
 import uvloop
 
-from kubesched.assembly.run_clients import choose_connection
+from kubesched.apps.run.clients import choose_connection
 from kubesched.client.http_transport import HttpTransport
 from kubesched.client.informer import Informer
 from kubesched.client.pod_writer import PodWriter

@@ -14,12 +14,12 @@ import time
 from random import Random
 from typing import Any
 
-from kubesched.assembly.build import Outside, build_scheduler
-from kubesched.assembly.memory_api import MemoryApi
+from kubesched.apps.simulate.memory_api import MemoryApi
 from kubesched.clock import SystemClock
 from kubesched.config import FeatureGates, default_config
 from kubesched.objects import Pod
 from kubesched.objects.completion import completed
+from kubesched.scheduler.build import Outside, build_scheduler
 from kubesched.testing import make_node, make_pod
 from kubesched.testing.recording import RecordingRecorder
 

@@ -48,9 +48,9 @@ def pod(number: int) -> dict[str, Any]:
 async def schedule(pods: int) -> None:
     """So many pods of one kind; before them some that find everything for the first time."""
     # Imported here: steps need none of it, and valgrind takes its time.
-    from kubesched.assembly.bench.core_target import CoreTarget
+    from kubesched.apps.bench.core_target import CoreTarget
     from kubesched.clock import SystemClock
-    from kubesched.scheduling import scheduler
+    from kubesched.scheduler.scheduling import scheduler
 
     scheduler.SECONDS_BETWEEN_TURNS = 60.0  # type: ignore[misc]  # valgrind is slow, and turns go by the clock
     target = CoreTarget({}, SystemClock())

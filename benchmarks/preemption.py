@@ -14,12 +14,12 @@ import time
 from datetime import timedelta
 from random import Random
 
-from kubesched.assembly.build import Assembled, Outside, build_scheduler
-from kubesched.assembly.memory_api import MemoryApi
+from kubesched.apps.simulate.memory_api import MemoryApi
 from kubesched.clock import VirtualClock
 from kubesched.config import FeatureGates, default_config
-from kubesched.framework import PodInfo
-from kubesched.plugins.default_preemption import DefaultPreemption
+from kubesched.scheduler.build import Assembled, Outside, build_scheduler
+from kubesched.scheduler.framework import PodInfo
+from kubesched.scheduler.plugins.default_preemption import DefaultPreemption
 from kubesched.testing import EPOCH, make_node, make_pdb, make_pod
 from kubesched.testing.recording import RecordingRecorder
 

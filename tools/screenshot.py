@@ -15,8 +15,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from kubesched.assembly.up import Up, UpSettings, run_up
-from kubesched.assembly.up_cluster import ClusterOptions
+from kubesched.apps.up.cluster import ClusterOptions
+from kubesched.apps.up.lifecycle import Up, UpSettings, run_up
 from kubesched.cli.up_view import REFRESH_SECONDS, Headline, screen
 from kubesched.config import FeatureGates, default_config
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from kubesched.framework import MAX_SCORE, CycleState, Handle, Integers, NodeInfo, PodTemplate, Reach, ScorePlugin
+from kubesched.framework import MAX_SCORE, CycleState, DependsOn, Handle, Integers, NodeInfo, PodTemplate, ScorePlugin
 from kubesched.objects import Pod
 
 
@@ -17,7 +17,7 @@ class Cheapest(ScorePlugin):
     """
 
     name = "Cheapest"
-    reach = Reach.NODE
+    depends_on = DependsOn.NODE
     normalizes_by_value = True
 
     def __init__(self, args: dict[str, Any] | None, handle: Handle) -> None:

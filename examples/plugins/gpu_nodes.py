@@ -11,13 +11,13 @@ from kubesched.framework import (
     SKIP,
     SUCCESS,
     CycleState,
+    DependsOn,
     Handle,
     Integers,
     NodeView,
     PodInfo,
     PodTemplate,
     PreScorePlugin,
-    Reach,
     ScorePlugin,
     Status,
 )
@@ -27,7 +27,7 @@ class SpareGpuNodes(PreScorePlugin, ScorePlugin):
     """Over all nodes at once: an array of what they have, an array of scores."""
 
     name = "SpareGpuNodes"
-    reach = Reach.NODE
+    depends_on = DependsOn.NODE
 
     def __init__(self, args: dict[str, Any] | None, handle: Handle) -> None:
         self._resource = (args or {}).get("resource", "nvidia.com/gpu")

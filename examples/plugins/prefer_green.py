@@ -6,12 +6,12 @@ from typing import Any
 
 from kubesched.framework import (
     CycleState,
+    DependsOn,
     FilterPlugin,
     Handle,
     NodeInfo,
     NodeView,
     PodTemplate,
-    Reach,
     Reason,
     ScorePlugin,
     Verdict,
@@ -37,7 +37,7 @@ class NoMaintenance(FilterPlugin):
     """Nodes with the label example.com/maintenance take no new pods. The answer depends on the node alone."""
 
     name = "NoMaintenance"
-    reach = Reach.NODE
+    depends_on = DependsOn.NODE
 
     def filter_nodes(self, state: CycleState, pod: PodTemplate, nodes: NodeView) -> Verdict:
         return Verdict.rejects(

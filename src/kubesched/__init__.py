@@ -9,13 +9,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from kubesched.assembly.explain import Explanation
-    from kubesched.assembly.simulation import Simulation
+    from kubesched.apps.explain.explanation import Explanation
+    from kubesched.apps.simulate.simulation import Simulation
 
 __version__ = "0.1.0"
 __all__ = ["Explanation", "Simulation", "__version__"]
 
-_HOMES = {"Explanation": "kubesched.assembly.explain", "Simulation": "kubesched.assembly.simulation"}
+_HOMES = {"Explanation": "kubesched.apps.explain.explanation", "Simulation": "kubesched.apps.simulate.simulation"}
 
 
 def __getattr__(name: str) -> Any:

@@ -13,7 +13,7 @@
         └── ExtenderError       an HTTP extender failed, or answered what makes no sense
 
 An error carries its facts as attributes and says them in one line. "Does not fit" is not an error: it is a value
-(`kubesched.framework.Status`).
+(`kubesched.scheduler.framework.Status`).
 """
 
 from __future__ import annotations

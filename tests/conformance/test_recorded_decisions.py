@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kubesched.assembly.conformance import recordings, run_case
+from kubesched.apps.conformance import recordings, run_case
 
 GOLDEN = Path(__file__).parent / "golden"
 FILES = sorted(GOLDEN.glob("*/*.json"))

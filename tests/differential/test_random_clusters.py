@@ -17,7 +17,7 @@ import pytest
 from tests.differential.clusters import random_case
 from tools.controlplane.install import NotInstallableError, install
 
-from kubesched.assembly.conformance import CaseResult, run_case
+from kubesched.apps.conformance import CaseResult, run_case
 
 Json = dict[str, Any]
 RECORDERS = 4

@@ -17,13 +17,13 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from kubesched.assembly.build import Assembled, Outside, build_scheduler
-from kubesched.assembly.memory_api import MemoryApi
+from kubesched.apps.simulate.memory_api import MemoryApi
 from kubesched.clock import VirtualClock, utc
 from kubesched.config import FeatureGates, default_config
 from kubesched.errors import ApiStatusError, TransportError
-from kubesched.framework import NominatingInfo
 from kubesched.objects import Node, Pod, PodCondition
+from kubesched.scheduler.build import Assembled, Outside, build_scheduler
+from kubesched.scheduler.framework import NominatingInfo
 from kubesched.testing.builders import ZONE_LABEL, make_node, make_pod
 from kubesched.testing.recording import RecordingRecorder
 

@@ -15,9 +15,9 @@ from msgspec.structs import replace
 from prometheus_client import CollectorRegistry
 from tests.e2e.processes import free_port
 
-from kubesched.assembly.run import RunSettings, SchedulerProcess
-from kubesched.assembly.run_clients import Clients, choose_connection
-from kubesched.assembly.run_serving import EndpointOptions
+from kubesched.apps.run.clients import Clients, choose_connection
+from kubesched.apps.run.lifecycle import RunSettings, SchedulerProcess
+from kubesched.apps.run.serving import EndpointOptions
 from kubesched.client.request_metrics import RequestMetrics
 from kubesched.client.rest import RestClient
 from kubesched.clock import SystemClock

@@ -14,14 +14,14 @@ from unittest.mock import patch
 
 from msgspec.structs import replace
 
-from kubesched.assembly import build
-from kubesched.assembly.build import Outside, build_scheduler
-from kubesched.assembly.memory_api import MemoryApi
+from kubesched.apps.simulate.memory_api import MemoryApi
 from kubesched.clock import VirtualClock
 from kubesched.config import FeatureGates, default_config
-from kubesched.engine import evaluations
 from kubesched.objects import Node, Pod, Quantity, Taint
 from kubesched.objects.completion import completed
+from kubesched.scheduler import build
+from kubesched.scheduler.build import Outside, build_scheduler
+from kubesched.scheduler.engine import evaluations
 from kubesched.testing.builders import EPOCH, HOSTNAME_LABEL, ZONE_LABEL, make_node, make_pod
 from kubesched.testing.recording import RecordingRecorder
 

@@ -29,7 +29,7 @@ spec:
     spec: {containers: [{name: c, image: 'nginx:1', resources: {requests: {cpu: 100m}}}]}
 """
 PREFERS_ONE_NODE = """
-from kubesched.framework import ScorePlugin
+from kubesched.scheduler.framework import ScorePlugin
 
 
 class PreferNode3(ScorePlugin):

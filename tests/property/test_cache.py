@@ -18,12 +18,12 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from kubesched.clock import VirtualClock
-from kubesched.columns import Cluster, PodCount
 from kubesched.errors import IllegalTransitionError
 from kubesched.objects import Node, Pod
-from kubesched.state.cache import Cache
-from kubesched.state.comparer import compare
-from kubesched.state.snapshot import Snapshot
+from kubesched.scheduler.columns import ClusterTables, PodCount
+from kubesched.scheduler.state.cache import Cache
+from kubesched.scheduler.state.comparer import compare
+from kubesched.scheduler.state.snapshot import Snapshot
 from kubesched.testing.builders import ZONE_LABEL, make_node, make_pod
 
 NODES = tuple(f"n{i}" for i in range(6))
@@ -58,7 +58,7 @@ class CacheMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.clock = VirtualClock()
-        self.cluster = Cluster()
+        self.cluster = ClusterTables()
         self.cache = Cache(self.cluster, self.clock, ttl=TTL)
         self.snapshot = Snapshot(self.cache)
         self.pods: dict[str, Placed] = {}

@@ -20,28 +20,12 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from msgspec.structs import replace
 
-from kubesched.columns import Integers, NodeView, PodInfo, PodTemplate, WhatIf, pod_counts
 from kubesched.config import FeatureGates, default_config
 from kubesched.config.plugin_args import (
     NodeResourcesBalancedAllocationArgs,
     NodeResourcesFitArgs,
     ResourceSpec,
     ScoringStrategy,
-)
-from kubesched.engine import Evaluator, Lineup, evaluations, graded_totals, kept
-from kubesched.engine.pre_filtering import run_pre_filters
-from kubesched.framework import (
-    Code,
-    CycleState,
-    FilterPlugin,
-    NodeInfo,
-    PreFilterPlugin,
-    PreFilterResult,
-    PreScorePlugin,
-    Reach,
-    ScorePlugin,
-    Status,
-    Verdict,
 )
 from kubesched.objects import (
     CSINode,
@@ -54,9 +38,25 @@ from kubesched.objects import (
     Service,
     convert,
 )
-from kubesched.plugins.registry import IN_TREE
-from kubesched.plugins.storage.csi_nodes import MIGRATED_PLUGINS
-from kubesched.state.nominator import PodNominator
+from kubesched.scheduler.columns import Integers, NodeView, PodInfo, PodTemplate, WhatIf, pod_counts
+from kubesched.scheduler.engine import Evaluator, Lineup, evaluations, graded_totals, kept
+from kubesched.scheduler.engine.pre_filtering import run_pre_filters
+from kubesched.scheduler.framework import (
+    Code,
+    CycleState,
+    DependsOn,
+    FilterPlugin,
+    NodeInfo,
+    PreFilterPlugin,
+    PreFilterResult,
+    PreScorePlugin,
+    ScorePlugin,
+    Status,
+    Verdict,
+)
+from kubesched.scheduler.plugins.registry import IN_TREE
+from kubesched.scheduler.plugins.storage.csi_nodes import MIGRATED_PLUGINS
+from kubesched.scheduler.state.nominator import PodNominator
 from kubesched.testing import make_device_class, make_devices_of, make_node, make_pod, make_resource_slice
 from kubesched.testing.builders import HOSTNAME_LABEL, ZONE_LABEL
 from kubesched.testing.handle import FakeHandle
@@ -160,7 +160,7 @@ class Talkative(FilterPlugin):
     """Per node, kept, and with another reason for every node: more reasons than can be kept together."""
 
     name = "Talkative"
-    reach = Reach.NODE
+    depends_on = DependsOn.NODE
 
     def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
         return Status.unschedulable(f"no room on {node.name}") if "disk" not in node.labels else None
@@ -170,7 +170,7 @@ class Crowded(FilterPlugin):
     """Looks at the pods on a node."""
 
     name = "Crowded"
-    reach = Reach.ROW
+    depends_on = DependsOn.NODE_AND_PODS
 
     def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
         webs = sum(other.metadata.labels.get("app") == "web" for other in node.pods)
@@ -193,7 +193,7 @@ class Choosy(PreFilterPlugin, FilterPlugin):
 
 class FewPods(ScorePlugin):
     name = "FewPods"
-    reach = Reach.SUMS
+    depends_on = DependsOn.NODE_RESOURCES
 
     def score_nodes(self, state: CycleState, pod: PodTemplate, nodes: NodeView) -> Integers:
         return np.maximum(0, 100 - 10 * nodes.pod_count)
@@ -203,7 +203,7 @@ class Relative(PreScorePlugin, ScorePlugin):
     """Kept raw scores, normalised over the feasible nodes."""
 
     name = "Relative"
-    reach = Reach.SUMS
+    depends_on = DependsOn.NODE_RESOURCES
 
     def pre_score(self, state: CycleState, pod: Any, nodes: NodeView) -> Status:
         return Status()

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from kubesched.clock import VirtualClock
-from kubesched.columns import Cluster, PodInfo, PodTemplate
-from kubesched.framework import (
+from kubesched.scheduler.columns import ClusterTables, PodInfo, PodTemplate
+from kubesched.scheduler.framework import (
     SUCCESS,
     Action,
     ClusterEvent,
@@ -29,7 +29,7 @@ from kubesched.framework import (
     Status,
     Tags,
 )
-from kubesched.state.queue import SchedulingQueue, SubQueue
+from kubesched.scheduler.state.queue import SchedulingQueue, SubQueue
 from kubesched.testing.builders import make_pod
 
 PROFILE = "default-scheduler"
@@ -139,7 +139,7 @@ class QueueMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.clock = VirtualClock()
-        self.templates = Cluster().templates
+        self.templates = ClusterTables().templates
         self.held: set[str] = set()
         self.rejections: dict[str, int] = {}
         self.queue = SchedulingQueue(

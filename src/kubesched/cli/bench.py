@@ -13,13 +13,13 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from kubesched.assembly.bench import worker
-from kubesched.assembly.bench.comparison import Typical, compared
-from kubesched.assembly.bench.plot import growth_plots, read_results
-from kubesched.assembly.bench.processes import KUBECONFIG
-from kubesched.assembly.bench.results import Result, data_items
-from kubesched.assembly.bench.worker import RunOptions, run_apart
-from kubesched.assembly.bench.workload import Workload, load_workloads
+from kubesched.apps.bench import worker
+from kubesched.apps.bench.comparison import Typical, compared
+from kubesched.apps.bench.plot import growth_plots, read_results
+from kubesched.apps.bench.processes import KUBECONFIG
+from kubesched.apps.bench.results import Result, data_items
+from kubesched.apps.bench.worker import RunOptions, run_apart
+from kubesched.apps.bench.workload import Workload, load_workloads
 from kubesched.errors import ConfigurationError
 
 app = typer.Typer(add_completion=False, help="Measure scheduling throughput.")

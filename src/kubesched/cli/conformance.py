@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.progress import track
 from rich.table import Table
 
-from kubesched.assembly.conformance import CaseResult, Difference, recordings, run_case
+from kubesched.apps.conformance import CaseResult, Difference, recordings, run_case
 
 app = typer.Typer(add_completion=False, help="Run recorded scheduling decisions and compare.")
 

@@ -15,10 +15,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from kubesched.assembly.explain import Explanation
-from kubesched.assembly.explanation_text import as_data, as_text
-from kubesched.assembly.live_cluster import fetch_objects
-from kubesched.assembly.simulation import Simulation
+from kubesched.apps.explain.explanation import Explanation
+from kubesched.apps.explain.text import as_data, as_text
+from kubesched.apps.inputs.live_cluster import fetch_objects
+from kubesched.apps.simulate.simulation import Simulation
 from kubesched.cli.gate_options import EmulatedVersion, GateList
 from kubesched.cli.standard_input import STANDARD_INPUT, read_standard_input
 from kubesched.config import FeatureGates

@@ -12,7 +12,7 @@ from kubesched.errors import ConfigurationError
 from kubesched.telemetry.logging import adopt_library_logs, log
 
 if TYPE_CHECKING:
-    from kubesched.assembly.run import RunSettings
+    from kubesched.apps.run.lifecycle import RunSettings
     from kubesched.cli.run_flags.options import RunOptions
     from kubesched.config import KubeSchedulerConfiguration
 
@@ -34,7 +34,7 @@ def run_scheduler(context: typer.Context) -> None:
     if options.write_config_to:
         _write_config(options.write_config_to, config, options)
         return
-    from kubesched.assembly.run import run  # not at the top: --help and --version must not wait for it
+    from kubesched.apps.run.lifecycle import run  # not at the top: --help and --version must not wait for it
 
     raise typer.Exit(run(settings_of(options, config)))
 
@@ -55,8 +55,8 @@ def effective_config(options: RunOptions) -> KubeSchedulerConfiguration:
 
 
 def settings_of(options: RunOptions, config: KubeSchedulerConfiguration) -> RunSettings:
-    from kubesched.assembly.run import RunSettings
-    from kubesched.assembly.run_serving import EndpointOptions
+    from kubesched.apps.run.lifecycle import RunSettings
+    from kubesched.apps.run.serving import EndpointOptions
 
     return RunSettings(
         config=config,
@@ -78,7 +78,7 @@ def _plugin_folder(options: RunOptions) -> Path | None:
 
 def _write_config(file: str, config: KubeSchedulerConfiguration, options: RunOptions) -> None:
     """As kube-scheduler does, only what a scheduler can be made of is written: people use the flag as a check."""
-    from kubesched.assembly.trial import try_out
+    from kubesched.apps.run.trial import try_out
     from kubesched.config import dump_yaml
 
     try_out(config, options.feature_gates, _plugin_folder(options))

@@ -11,8 +11,8 @@ from typing import Annotated, Final
 import typer
 import uvloop
 
-from kubesched.assembly.up import UpSettings, run_up
-from kubesched.assembly.up_cluster import DEMOS, ClusterOptions
+from kubesched.apps.up.cluster import DEMOS, ClusterOptions
+from kubesched.apps.up.lifecycle import UpSettings, run_up
 from kubesched.cli.gate_options import EmulatedVersion, GateList
 from kubesched.cli.up_view import Headline, show_lines, show_live
 from kubesched.config import FeatureGates, default_config, load_config_file

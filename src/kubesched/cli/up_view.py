@@ -13,8 +13,8 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from kubesched.assembly.up import Up
-from kubesched.assembly.up_picture import EventLine, NodeLine, Picture
+from kubesched.apps.up.lifecycle import Up
+from kubesched.apps.up.picture import EventLine, NodeLine, Picture
 
 REFRESH_SECONDS: Final = 0.5
 ROUTINE: Final = {"Pulling", "Pulled", "Created", "Started"}

@@ -27,8 +27,8 @@ from kubesched.client.transport import Transport
 from kubesched.clock import Clock
 from kubesched.config.model import Extender, ExtenderTLSConfig
 from kubesched.errors import ConfigurationError, ExtenderError, TransportError
-from kubesched.framework import Victims
 from kubesched.objects import Node, Pod
+from kubesched.scheduler.framework import Victims
 
 DEFAULT_TIMEOUT: Final = timedelta(seconds=5)
 

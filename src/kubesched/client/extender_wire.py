@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from kubesched.framework import Victims
 from kubesched.objects import Node, Pod, encode, to_builtins
+from kubesched.scheduler.framework import Victims
 
 T = TypeVar("T")
 

@@ -15,8 +15,8 @@ from kubesched.client.slots import Slots
 from kubesched.client.status_patch import pod_status_patch
 from kubesched.clock import Clock, utc
 from kubesched.errors import ApiStatusError, ClientError, TransportError
-from kubesched.framework import NominatingInfo, NominatingMode
 from kubesched.objects import KIND_OF, Pod, PodCondition, encode
+from kubesched.scheduler.framework import NominatingInfo, NominatingMode
 from kubesched.telemetry.logging import log
 
 # retry.DefaultBackoff: four tries, 10 ms, 50 ms, 250 ms apart, up to 10 % more each.

@@ -110,7 +110,7 @@ class NodeStatusView(KubeStruct):
     conditions: tuple[ConditionView, ...] = ()
 
 
-class NodeView(KubeStruct):
+class NodeRecord(KubeStruct):
     metadata: ObjectMeta = ObjectMeta()
     spec: NodeSpecView = NodeSpecView()
     status: NodeStatusView = NodeStatusView()

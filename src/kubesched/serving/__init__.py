@@ -6,5 +6,5 @@
     authentication, authorization      who asks, and whether they may; answers of the API server are cached
     app          the routes: health, metric_pages, zpages, debug
 
-What does not belong here: what the pages show. It is handed in, as callbacks, by the assembly.
+What does not belong here: what the pages show. It is handed in, as callbacks, by whoever serves (`apps/run`).
 """

@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from kubesched.clock import Clock, VirtualClock
-from kubesched.columns import Booleans, Cluster, NodeView, PodInfo
 from kubesched.config.feature_gates import FeatureGates
-from kubesched.framework import (
+from kubesched.objects import Namespace, Node, Pod
+from kubesched.scheduler.columns import Booleans, ClusterTables, NodeView, PodInfo
+from kubesched.scheduler.framework import (
     CycleState,
     DeviceObserver,
     Extender,
@@ -32,17 +33,16 @@ from kubesched.framework import (
     VolumeObserver,
     WaitingPod,
 )
-from kubesched.objects import Namespace, Node, Pod
-from kubesched.state.nominator import PodNominator
-from kubesched.state.pod_groups import PodGroups
+from kubesched.scheduler.state.nominator import PodNominator
+from kubesched.scheduler.state.pod_groups import PodGroups
 from kubesched.testing.recording import RecordingApi, RecordingRecorder
 
 
 @dataclass
 class FakeHandle:
-    """Implements `kubesched.framework.Handle` over objects given by the test; records what plugins write."""
+    """Implements `kubesched.scheduler.framework.Handle` over objects given by the test; records what plugins write."""
 
-    cluster: Cluster = field(default_factory=Cluster)
+    cluster: ClusterTables = field(default_factory=ClusterTables)
     objects: ObjectStores = field(default_factory=ObjectStores)
     clock: Clock = field(default_factory=VirtualClock)
     random: Random = field(default_factory=lambda: Random(1))  # noqa: S311 - a seeded generator, not a secret
@@ -119,7 +119,7 @@ class Answer:
     """Normalised, over the nodes that fit; None if PreScore said Skip."""
 
 
-def ask(plugin: Plugin, pod: Pod, cluster: Cluster, *, wanted_node: str = "") -> Answer:
+def ask(plugin: Plugin, pod: Pod, cluster: ClusterTables, *, wanted_node: str = "") -> Answer:
     """Run a plugin's PreFilter, Filter, PreScore and Score for a pod, as the engine would, without any reuse."""
     info = cluster.templates.info(pod, wanted_node=wanted_node)
     state, nodes = CycleState(info), cluster.view()

@@ -59,7 +59,7 @@ def test_validate_reports_every_problem(shell: Shell, tmp_path: Path) -> None:
 
 
 PLUGIN = """
-from kubesched.framework import ScorePlugin
+from kubesched.scheduler.framework import ScorePlugin
 
 class Picky(ScorePlugin):
     name = "Picky"

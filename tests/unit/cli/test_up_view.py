@@ -10,8 +10,8 @@ from typing import cast
 import pytest
 from rich.console import Console
 
-from kubesched.assembly.up import Up
-from kubesched.assembly.up_picture import EventLine, NodeLine, Observatory, Picture
+from kubesched.apps.up.lifecycle import Up
+from kubesched.apps.up.picture import EventLine, NodeLine, Observatory, Picture
 from kubesched.cli.up_view import Headline, screen, summary
 from kubesched.clock import VirtualClock
 

@@ -14,8 +14,8 @@ from kubesched.client.transport import JSON, Response
 from kubesched.clock import VirtualClock
 from kubesched.config.model import Extender, ExtenderManagedResource, ExtenderTLSConfig
 from kubesched.errors import ConfigurationError, ExtenderError, TransportError
-from kubesched.framework import Victims
 from kubesched.objects import Container, Node, ObjectMeta, Pod, PodSpec, Quantity, ResourceRequirements
+from kubesched.scheduler.framework import Victims
 
 
 def config(**settings: Any) -> Extender:

@@ -13,8 +13,8 @@ from kubesched.client.rest import RestClient
 from kubesched.client.transport import Response
 from kubesched.clock import VirtualClock
 from kubesched.errors import ApiStatusError, TransportError
-from kubesched.framework import ApiWriter, NominatingInfo, NominatingMode
 from kubesched.objects import ObjectMeta, PersistentVolumeClaim, Pod, PodCondition, PodStatus, ResourceClaim
+from kubesched.scheduler.framework import ApiWriter, NominatingInfo, NominatingMode
 from kubesched.testing.fake_api_server import FakeApiServer, failure
 
 PODS = "/api/v1/pods"

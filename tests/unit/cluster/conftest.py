@@ -22,7 +22,7 @@ from kubesched.cluster.kubelet.node_shapes import make_nodes
 from kubesched.cluster.kubelet.timings import Timings
 from kubesched.cluster.manifests import create_all
 from kubesched.cluster.observed import Observed
-from kubesched.cluster.views import NodeView, PodView
+from kubesched.cluster.views import NodeRecord, PodView
 from kubesched.errors import RequestRefusedError
 
 Json = dict[str, Any]
@@ -37,7 +37,7 @@ class Rig:
         self.clock = VirtualClock()
         self.api = Api(store=Store(), clock=self.clock, rng=random.Random(1))
         bootstrap(self.api)
-        pods, nodes = Observed(self.api, "pods", PodView), Observed(self.api, "nodes", NodeView)
+        pods, nodes = Observed(self.api, "pods", PodView), Observed(self.api, "nodes", NodeRecord)
         self._fleet = Fleet(self.api, pods, nodes, random.Random(1), TIMINGS)
         self._world = World(self.api, pods, nodes)
         self._manager = ControllerManager(self._world, make_controllers(self._world))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from kubesched.cluster.apiserver.api import Api
-from kubesched.cluster.views import NodeView, PodView
+from kubesched.cluster.views import NodeRecord, PodView
 from kubesched.objects import NodeSelector, Toleration, convert
 from kubesched.objects.node_selectors import compile_node_selector
 from kubesched.objects.tolerations import tolerates_taint
@@ -34,19 +34,19 @@ class Placement:
         self._affinity = compile_node_selector(convert(required, NodeSelector)) if required else None
         self._tolerations = [convert(item, Toleration) for item in _tolerations(spec)]
 
-    def starts_on(self, node: NodeView) -> bool:
+    def starts_on(self, node: NodeRecord) -> bool:
         return self._matches(node) and self._tolerates(node, ("NoSchedule", "NoExecute"))
 
-    def stays_on(self, node: NodeView) -> bool:
+    def stays_on(self, node: NodeRecord) -> bool:
         return self._matches(node) and self._tolerates(node, ("NoExecute",))
 
-    def _matches(self, node: NodeView) -> bool:
+    def _matches(self, node: NodeRecord) -> bool:
         labels = node.metadata.labels
         if not self._labels.items() <= labels.items():
             return False
         return self._affinity is None or self._affinity.matches(labels, node.metadata.name)
 
-    def _tolerates(self, node: NodeView, effects: tuple[str, ...]) -> bool:
+    def _tolerates(self, node: NodeRecord, effects: tuple[str, ...]) -> bool:
         return all(
             any(tolerates_taint(toleration, taint) for toleration in self._tolerations)
             for taint in node.spec.taints

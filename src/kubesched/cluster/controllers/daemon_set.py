@@ -12,7 +12,7 @@ from kubesched.cluster.controllers.replica_set import BURST, is_available
 from kubesched.cluster.controllers.revisions import HASH_LABEL, Revisions, hash_of
 from kubesched.cluster.controllers.world import World
 from kubesched.cluster.local_events import EventWriter
-from kubesched.cluster.views import NodeView, PodView, WorkloadView
+from kubesched.cluster.views import NodeRecord, PodView, WorkloadView
 
 Json = dict[str, Any]
 
@@ -150,7 +150,7 @@ class DaemonSetController:
 
         self._world.set_status(self._resource, daemon_set.metadata, change)
 
-    def _node_changed(self, old: NodeView | None, new: NodeView | None) -> None:
+    def _node_changed(self, old: NodeRecord | None, new: NodeRecord | None) -> None:
         if old is None or new is None or old.spec != new.spec or old.metadata.labels != new.metadata.labels:
             for daemon_set in self._world.daemon_sets:
                 self._world.enqueue(NAME, daemon_set.metadata)

@@ -7,7 +7,7 @@ from typing import Any, Final
 from kubesched.cluster.controllers import conditions
 from kubesched.cluster.controllers.world import World
 from kubesched.cluster.local_events import EventWriter
-from kubesched.cluster.views import NodeView
+from kubesched.cluster.views import NodeRecord
 
 Json = dict[str, Any]
 
@@ -42,7 +42,7 @@ class NodeLifecycleController:
         if node.ready in ("False", "Unknown"):
             self._mark_pods(node)
 
-    def _mark_pods(self, node: NodeView) -> None:
+    def _mark_pods(self, node: NodeRecord) -> None:
         """Nobody can say that these pods answer (`MarkPodsNotReady`)."""
         now = self._world.timestamp()
         for pod in self._world.pods_on[node.metadata.name]:
@@ -57,12 +57,12 @@ class NodeLifecycleController:
             self._world.set_status(self._world.pods.resource, pod.metadata, unready)
             self._events.warning("Pod", pod.metadata, "NodeNotReady", "Node is not ready")
 
-    def _changed(self, old: NodeView | None, new: NodeView | None) -> None:
+    def _changed(self, old: NodeRecord | None, new: NodeRecord | None) -> None:
         if new is not None and (old is None or old.spec != new.spec or old.status != new.status):
             self._world.enqueue(NAME, new.metadata)
 
 
-def wanted_taints(node: NodeView) -> list[tuple[str, str]]:
+def wanted_taints(node: NodeRecord) -> list[tuple[str, str]]:
     """What a node's state asks for: (key, effect)."""
     wanted = []
     failed = {"False": NOT_READY, "Unknown": UNREACHABLE}.get(node.ready)

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from kubesched.cluster.apiserver.options import DeleteOptions
 from kubesched.cluster.controllers.world import World
-from kubesched.cluster.views import NodeView, PodView
+from kubesched.cluster.views import NodeRecord, PodView
 from kubesched.errors import RequestRefusedError
 
 Json = dict[str, Any]
@@ -34,7 +34,7 @@ class PodCleanupController:
             if refusal.code not in (404, 409):
                 raise
 
-    def _node_changed(self, old: NodeView | None, new: NodeView | None) -> None:
+    def _node_changed(self, old: NodeRecord | None, new: NodeRecord | None) -> None:
         if old is not None and new is None:
             for pod in self._world.pods_on[old.metadata.name]:
                 self._world.enqueue(NAME, pod.metadata, after=QUARANTINE)

@@ -7,7 +7,7 @@ from typing import Any, Final
 from kubesched.cluster.controllers import conditions
 from kubesched.cluster.controllers.world import World
 from kubesched.cluster.local_events import EventWriter
-from kubesched.cluster.views import NodeView, PodView
+from kubesched.cluster.views import NodeRecord, PodView
 from kubesched.objects import Taint
 from kubesched.objects.tolerations import tolerates_taint
 
@@ -57,7 +57,7 @@ class TaintEvictionController:
         self._world.set_status(resource, metadata, lambda status: conditions.put(status, condition, now))
         self._world.delete(resource, metadata)
 
-    def _node_changed(self, old: NodeView | None, new: NodeView | None) -> None:
+    def _node_changed(self, old: NodeRecord | None, new: NodeRecord | None) -> None:
         if new is not None and (_no_execute(new) if old is None else _no_execute(old) != _no_execute(new)):
             for pod in self._world.pods_on[new.metadata.name]:
                 self._world.enqueue(NAME, pod.metadata)
@@ -83,5 +83,5 @@ def seconds_left(pod: PodView, taints: list[Taint]) -> float | None:
     return max(0.0, float(min(limits))) if limits else None
 
 
-def _no_execute(node: NodeView) -> list[Taint]:
+def _no_execute(node: NodeRecord) -> list[Taint]:
     return [taint for taint in node.spec.taints if taint.effect == NO_EXECUTE]

@@ -18,7 +18,7 @@ from kubesched.cluster.observed import HasMetadata, Observed
 from kubesched.cluster.views import (
     ClaimView,
     EndpointSliceView,
-    NodeView,
+    NodeRecord,
     PodView,
     RevisionView,
     StorageClassView,
@@ -47,7 +47,7 @@ class Owned(Generic[T]):
 class World:
     """Reading is always up to date when a controller runs: there are no expectations to keep."""
 
-    def __init__(self, api: Api, pods: Observed[PodView], nodes: Observed[NodeView]) -> None:
+    def __init__(self, api: Api, pods: Observed[PodView], nodes: Observed[NodeRecord]) -> None:
         self.api = api
         self.clock: Clock = api.clock
         self.queue = WorkQueue(self.clock)

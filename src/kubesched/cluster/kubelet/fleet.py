@@ -22,7 +22,7 @@ from kubesched.cluster.kubelet.nodes import Nodes, SimulatedNode
 from kubesched.cluster.kubelet.timings import Timings
 from kubesched.cluster.local_events import EventWriter
 from kubesched.cluster.observed import Observed
-from kubesched.cluster.views import NodeView, PodView
+from kubesched.cluster.views import NodeRecord, PodView
 from kubesched.errors import RequestRefusedError
 from kubesched.objects import ObjectMeta
 from kubesched.telemetry.logging import log
@@ -41,7 +41,7 @@ class Fleet:
     """`run` plays the nodes until it is cancelled; nothing of a pod's progress is lost when it is started again."""
 
     def __init__(
-        self, api: Api, pods: Observed[PodView], nodes: Observed[NodeView], rng: random.Random, timings: Timings
+        self, api: Api, pods: Observed[PodView], nodes: Observed[NodeRecord], rng: random.Random, timings: Timings
     ) -> None:
         self._api = api
         self._clock: Clock = api.clock
@@ -71,7 +71,7 @@ class Fleet:
 
     # ---- nodes ------------------------------------------------------------------------------------------------
 
-    def _node_changed(self, old: NodeView | None, new: NodeView | None) -> None:
+    def _node_changed(self, old: NodeRecord | None, new: NodeRecord | None) -> None:
         if new is None:
             assert old is not None
             name = old.metadata.name

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from kubesched.clock import utc
 from kubesched.cluster.apiserver.api import Api
-from kubesched.cluster.views import NodeView
+from kubesched.cluster.views import NodeRecord
 from kubesched.errors import RequestRefusedError
 
 Json = dict[str, Any]
@@ -20,7 +20,7 @@ class NodeLeases:
         self._api = api
         self._leases = api.catalog.named("leases.coordination.k8s.io")
 
-    def renew(self, node: NodeView) -> None:
+    def renew(self, node: NodeRecord) -> None:
         """Renew the node's lease, or make it. Without the checks of a stranger's write: there are many of these."""
         name = node.metadata.name
         found = self._api.reader.bucket(self._leases).get(NAMESPACE, name)
@@ -38,7 +38,7 @@ class NodeLeases:
             if refusal.code != 404:
                 raise
 
-    def _create(self, node: NodeView) -> None:
+    def _create(self, node: NodeRecord) -> None:
         metadata = node.metadata
         owner = {"apiVersion": "v1", "kind": "Node", "name": metadata.name, "uid": metadata.uid}
         spec = {"holderIdentity": metadata.name, "leaseDurationSeconds": DURATION, "renewTime": self._now()}

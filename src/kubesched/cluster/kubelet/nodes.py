@@ -11,7 +11,7 @@ from typing import Any, Final
 from kubesched.clock import utc
 from kubesched.cluster.apiserver.api import Api
 from kubesched.cluster.kubelet import node_status
-from kubesched.cluster.views import NodeView
+from kubesched.cluster.views import NodeRecord
 
 Json = dict[str, Any]
 
@@ -52,7 +52,7 @@ class Nodes:
     def get(self, name: str) -> SimulatedNode | None:
         return self._known.get(name)
 
-    def adopt(self, view: NodeView) -> SimulatedNode:
+    def adopt(self, view: NodeRecord) -> SimulatedNode:
         """Begin to play a node: fill in what its kubelet reports, and say that it is ready."""
         found = self._api.reader.get(self._nodes_resource, view.metadata.name)
         node = found.decode()

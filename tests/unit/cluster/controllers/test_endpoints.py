@@ -17,7 +17,7 @@ from kubesched.cluster.controllers.manager import ControllerManager
 from kubesched.cluster.controllers.table import make_controllers
 from kubesched.cluster.controllers.world import World
 from kubesched.cluster.observed import Observed
-from kubesched.cluster.views import EndpointSliceView, NodeView, PodView
+from kubesched.cluster.views import EndpointSliceView, NodeRecord, PodView
 from kubesched.objects import ObjectMeta
 
 Json = dict[str, Any]
@@ -266,7 +266,7 @@ async def test_leftovers_of_a_service_are_found_at_the_start() -> None:
     bootstrap(api)
     resource = api.catalog.named("endpoints")
     api.create(resource, {"metadata": {"name": "leftover"}}, "default")
-    world = World(api, Observed(api, "pods", PodView), Observed(api, "nodes", NodeView))
+    world = World(api, Observed(api, "pods", PodView), Observed(api, "nodes", NodeRecord))
     manager = ControllerManager(world, make_controllers(world))
     api.create(resource, {"metadata": {"name": "later"}}, "default")
     await manager.round()

@@ -19,7 +19,7 @@ from kubesched.cluster.controllers.resource_claims import name_base
 from kubesched.cluster.controllers.world import World
 from kubesched.cluster.manifests import create_all
 from kubesched.cluster.observed import Observed
-from kubesched.cluster.views import NodeView, PodView
+from kubesched.cluster.views import NodeRecord, PodView
 
 Json = dict[str, Any]
 
@@ -233,7 +233,7 @@ async def test_pods_that_came_without_the_scheduler_reserve_a_claim_for_their_gr
     allocated: Json = {"status": {"allocation": {"devices": {"results": []}}}}
     api.change(claims, "c", "default", lambda value: {**value, **allocated}, subresource="status")
     await store.settled()
-    world = World(api, Observed(api, "pods", PodView), Observed(api, "nodes", NodeView))
+    world = World(api, Observed(api, "pods", PodView), Observed(api, "nodes", NodeRecord))
     controller = PodClaimController(world)
     controller.reconcile("default", "p")
     controller.reconcile("default", "q")

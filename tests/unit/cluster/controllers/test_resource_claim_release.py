@@ -16,7 +16,7 @@ from kubesched.cluster.apiserver.storage import SqliteJournal, Store
 from kubesched.cluster.controllers.resource_claim_release import ClaimReleaseController
 from kubesched.cluster.controllers.world import World
 from kubesched.cluster.observed import Observed
-from kubesched.cluster.views import NodeView, PodView
+from kubesched.cluster.views import NodeRecord, PodView
 
 Json = dict[str, Any]
 
@@ -150,7 +150,7 @@ async def test_a_reservation_counts_before_it_is_durable(tmp_path: Path) -> None
 
     reserve(consumers[0])
     await store.settled()
-    world = World(api, Observed(api, "pods", PodView), Observed(api, "nodes", NodeView))
+    world = World(api, Observed(api, "pods", PodView), Observed(api, "nodes", NodeRecord))
     controller = ClaimReleaseController(world)
     reserve(*consumers)
     controller.reconcile("default", "c")

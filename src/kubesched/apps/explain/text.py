@@ -1,0 +1,112 @@
+"""An explanation for people, and as data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from kubesched.apps.explain.explanation import Explanation
+from kubesched.scheduler.framework import Status
+
+MOST_NAMES: Final = 5
+MOST_LINES: Final = 20
+"""About nodes that fit, and about nodes that do not. Programs get everything."""
+
+
+def as_text(explanation: Explanation) -> str:
+    """A few lines: the outcome first, then each node with its reason or its scores."""
+    return "\n".join(_lines(explanation))
+
+
+def as_data(explanation: Explanation) -> dict[str, Any]:
+    """The same for programs; what does not apply is left out."""
+    data: dict[str, Any] = {"pod": explanation.pod}
+    if explanation.node:
+        data["node"] = explanation.node
+    if explanation.pre_enqueue is not None:
+        data["preEnqueue"] = _status(explanation.pre_enqueue)
+    if explanation.error:
+        data["error"] = explanation.error
+    if explanation.pre_filter is not None:
+        data["preFilter"] = _status(explanation.pre_filter)
+    if explanation.filters:
+        data["filter"] = {name: _status(status) for name, status in explanation.filters.items()}
+    if explanation.scores:
+        data["scores"] = {
+            name: {"total": score.total, "plugins": dict(score.weighted)} for name, score in explanation.scores.items()
+        }
+        data["bestNodes"] = list(explanation.best_nodes)
+    if explanation.fit_error:
+        data["fitError"] = explanation.fit_error
+    if (preemption := explanation.preemption) is not None:
+        data["preemption"] = {
+            "message": preemption.status.message,
+            "nominatedNode": preemption.nominated_node,
+            "candidates": [
+                {"node": c.node, "victims": list(c.victims), "pdbViolations": c.pdb_violations}
+                for c in preemption.candidates
+            ],
+        }
+    if explanation.remedies:
+        data["remedies"] = [
+            {"changes": list(remedy.changes), "nodes": list(remedy.nodes)} for remedy in explanation.remedies
+        ]
+    return data
+
+
+def _status(status: Status) -> dict[str, Any]:
+    return {"code": str(status.code), "plugin": status.plugin, "reasons": list(status.reasons)}
+
+
+def _lines(explanation: Explanation) -> Iterator[str]:
+    pod = explanation.pod
+    if explanation.node:
+        pod += f" is on {explanation.node}; decided now, it"
+    if explanation.pre_enqueue is not None:
+        yield f"{pod} waits outside the queue: {_said(explanation.pre_enqueue)}"
+        return
+    if explanation.error:
+        yield f"{pod} cannot be decided: {explanation.error}"
+        return
+    if explanation.best_nodes:
+        several = "one of " if len(explanation.best_nodes) > 1 else ""
+        yield f"{pod} goes to {several}{_some(explanation.best_nodes)}"
+    else:
+        yield f"{pod} fits nowhere: {explanation.fit_error}"
+    ranked = sorted(explanation.scores.items(), key=lambda item: (-item[1].total, item[0]))
+    for name, score in ranked[:MOST_LINES]:
+        parts = ", ".join(f"{plugin} {points}" for plugin, points in score.weighted.items() if points)
+        yield f"  {name}: {score.total} ({parts})"
+    if len(ranked) > MOST_LINES:
+        yield f"  and {len(ranked) - MOST_LINES} nodes more, none of them better"
+    yield from _refusals({name: status for name, status in explanation.filters.items() if not status.is_success})
+    if explanation.preemption is not None and explanation.preemption.nominated_node:
+        yield "  preemption would help:"
+        for candidate in explanation.preemption.acceptable:
+            yield f"    {candidate.node}: evict {', '.join(candidate.victims)}"
+    if explanation.remedies:
+        yield "  it would fit if it"
+        for remedy in explanation.remedies:
+            yield f"    {' and '.join(remedy.changes)}: {_some(remedy.nodes)}"
+
+
+def _refusals(statuses: Mapping[str, Status]) -> Iterator[str]:
+    """A line per node; where that would be too many, one per reason, that of most nodes first."""
+    if len(statuses) <= MOST_LINES:
+        for name in sorted(statuses):
+            yield f"  {name}: no, {_said(statuses[name])}"
+        return
+    by_reason: dict[str, list[str]] = {}
+    for name in sorted(statuses):
+        by_reason.setdefault(_said(statuses[name]), []).append(name)
+    for reason, names in sorted(by_reason.items(), key=lambda item: -len(item[1])):
+        yield f"  {_some(names)}: no, {reason}"
+
+
+def _some(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:MOST_NAMES])
+    return shown if len(names) <= MOST_NAMES else f"{shown} and {len(names) - MOST_NAMES} more"
+
+
+def _said(status: Status) -> str:
+    return f"{status.message} ({status.plugin})" if status.plugin else status.message

@@ -1,0 +1,30 @@
+"""A picture of a live cluster in memory: for questions about it that must not change it."""
+
+from __future__ import annotations
+
+import asyncio
+from random import Random
+from typing import Any
+
+from kubesched.apps.run.clients import choose_connection
+from kubesched.apps.run.informers import AccessCheck, watched_kinds
+from kubesched.client.http_transport import HttpTransport
+from kubesched.client.rest import RestClient
+from kubesched.clock import SystemClock
+from kubesched.config import FeatureGates
+
+
+async def fetch_objects(kubeconfig: str, gates: FeatureGates) -> list[Any]:
+    """Everything that scheduling reads, as the API server has it now.
+
+    ConfigurationError where a person must mend something, ClientError where the server does not answer.
+    """
+    clock = SystemClock()
+    transport = HttpTransport(choose_connection(kubeconfig, clock))
+    try:
+        rest = RestClient(transport, clock, Random(0))  # noqa: S311 - for the jitter of retries
+        kinds = await AccessCheck(rest, watched_kinds(gates)).served_kinds()
+        lists: list[list[Any]] = await asyncio.gather(*(rest.list_all(kind) for kind in kinds))
+    finally:
+        await transport.close()
+    return [obj for listed in lists for obj in listed]

@@ -1,0 +1,116 @@
+"""`kubesched up`: a cluster in a process beside this one, and the scheduler in this one as its client."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+from kubesched.apps.up.cluster import ClusterOptions
+from kubesched.apps.up.picture import AttemptCounts, LastEvents, Observatory
+from kubesched.apps.up.process import ClusterProcess
+from kubesched.apps.up.scheduler import UpScheduler
+from kubesched.client.reflector import Reflector
+from kubesched.clock import Clock, SystemClock
+from kubesched.config import FeatureGates, KubeSchedulerConfiguration
+from kubesched.errors import TransportError
+from kubesched.objects import Event
+
+
+@dataclass(frozen=True, kw_only=True)
+class UpSettings:
+    cluster: ClusterOptions
+    """With the kubeconfig's path filled in: the scheduler finds the cluster by it."""
+    config: KubeSchedulerConfiguration
+    gates: FeatureGates
+    plugin_folder: Path | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Up:
+    """A running cluster, for whoever shows it."""
+
+    address: str
+    kubeconfig: Path
+    observatory: Observatory
+    clock: Clock
+
+
+Show = Callable[[Up], Awaitable[None]]
+
+
+async def run_up(settings: UpSettings, show: Show) -> None:
+    """Start everything, `show` it until a signal comes, and stop everything. KubeschedError if it cannot go on."""
+    loop = asyncio.get_running_loop()
+    over: asyncio.Future[None] = loop.create_future()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, _finish, over, None)
+    cluster = await ClusterProcess.start(settings.cluster)
+    try:
+        watching = asyncio.ensure_future(_watch_process(cluster, over))
+        try:
+            await _schedule(settings, cluster.address, show, over)
+        finally:
+            watching.cancel()
+    finally:
+        await cluster.stop()
+
+
+async def _schedule(settings: UpSettings, address: str, show: Show, over: asyncio.Future[None]) -> None:
+    clock, random = SystemClock(), Random(settings.cluster.seed)  # noqa: S311 - decides ties
+    attempts, events = AttemptCounts(clock), LastEvents()
+    scheduler = UpScheduler(
+        settings.config,
+        settings.gates,
+        kubeconfig=Path(settings.cluster.kubeconfig),
+        plugin_folder=settings.plugin_folder,
+        clock=clock,
+        random=random,
+        attempts=attempts,
+        failed=lambda error: _finish(over, error),
+    )
+    tasks = []
+    try:
+        if not await _unless_over(scheduler.start(), over):
+            return
+        tasks.append(asyncio.ensure_future(Reflector(scheduler.clients.main, Event, events, clock, random).run()))
+        observatory = Observatory(scheduler.assembled, attempts, events)
+        up = Up(address=address, kubeconfig=Path(settings.cluster.kubeconfig), observatory=observatory, clock=clock)
+        await _unless_over(show(up), over)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await scheduler.stop()
+
+
+async def _unless_over(work: Awaitable[None], over: asyncio.Future[None]) -> bool:
+    """Wait for `work`, but no longer than until everything is over; whether it ended. What went wrong is raised."""
+    task = asyncio.ensure_future(work)
+    try:
+        await asyncio.wait({task, over}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        task.cancel()
+        await asyncio.wait({task})
+    if over.done():
+        over.result()
+        return False
+    task.result()
+    return True
+
+
+async def _watch_process(cluster: ClusterProcess, over: asyncio.Future[None]) -> None:
+    code = await cluster.ended()
+    _finish(over, TransportError(f"the embedded cluster ended (exit code {code})"))
+
+
+def _finish(over: asyncio.Future[None], error: BaseException | None) -> None:
+    if over.done():
+        return
+    if error is None:
+        over.set_result(None)
+    else:
+        over.set_exception(error)

@@ -1,0 +1,103 @@
+"""The scheduler of the embedded cluster: a client over HTTP, put together from the parts of `kubesched run`."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from random import Random
+from typing import Any, Final
+
+from msgspec.structs import replace
+from prometheus_client import CollectorRegistry
+
+from kubesched.apps.run.clients import Clients, choose_connection
+from kubesched.apps.run.extenders import connect_extenders, leave_to_extenders
+from kubesched.apps.run.informers import Watches, watched_kinds
+from kubesched.apps.run.recorders import ProfileRecorders
+from kubesched.client.pod_writer import PodWriter
+from kubesched.client.request_metrics import RequestMetrics
+from kubesched.clock import Clock
+from kubesched.config import FeatureGates, KubeSchedulerConfiguration
+from kubesched.scheduler.build import Outside, build_scheduler
+from kubesched.scheduler.plugin_loading import load_plugins
+from kubesched.scheduler.scheduling.observer import AttemptObserver
+from kubesched.telemetry.metrics import SchedulerMetrics
+
+UNLIMITED: Final = -1.0
+MOST_REQUESTS: Final = 80  # of which some twenty are watches: the embedded API server speaks HTTP/1.1
+BINDING_GRACE: Final = 2.0
+EVENT_GRACE: Final = 1.0
+
+
+class UpScheduler:
+    """`start` returns when it knows the cluster and decides; `failed` is called if it cannot go on."""
+
+    def __init__(
+        self,
+        config: KubeSchedulerConfiguration,
+        gates: FeatureGates,
+        *,
+        kubeconfig: Path,
+        plugin_folder: Path | None,
+        clock: Clock,
+        random: Random,
+        attempts: AttemptObserver,
+        failed: Callable[[BaseException], None],
+    ) -> None:
+        self._gates = gates
+        self._failed = failed
+        metrics = SchedulerMetrics(CollectorRegistry())
+        requests = RequestMetrics(metrics.rest_client)
+        config, plugins = load_plugins(leave_to_extenders(config), plugin_folder)
+        connection = choose_connection(str(kubeconfig), clock, observer=requests)
+        connection = replace(connection, most_requests=MOST_REQUESTS)
+        # Its own API server next door needs no protection from us.
+        client = replace(config.client_connection, qps=UNLIMITED)
+        self.clients = Clients(connection, client, clock, random, requests)
+        names = [profile.scheduler_name for profile in config.profiles]
+        self._recorders = ProfileRecorders(
+            self.clients.events, clock, random, scheduler_names=names, hostname=socket.gethostname()
+        )
+        self.assembled = build_scheduler(
+            config,
+            gates,
+            Outside(
+                api=PodWriter(self.clients.main, clock, random),
+                recorder=self._recorders,
+                clock=clock,
+                random=random,
+                extenders=connect_extenders(config, clock),
+                plugins=plugins,
+                attempts=attempts,
+            ),
+        )
+        self._watches = Watches(
+            self.clients.main, clock, random, self.assembled.handlers, metrics.event_handling_duration
+        )
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def start(self) -> None:
+        self._recorders.start()
+        await self._watches.start(watched_kinds(self._gates))
+        self._start(self.assembled.queue.run())
+        self._start(self.assembled.scheduler.run())
+
+    async def stop(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self.assembled.scheduler.tasks.stop(BINDING_GRACE)
+        await self._recorders.stop(grace=EVENT_GRACE)
+        await self._watches.stop()
+        await self.clients.close()
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        task.add_done_callback(self._ended)
+        self._tasks.append(task)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._failed(error)

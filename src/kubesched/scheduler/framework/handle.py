@@ -1,0 +1,226 @@
+"""What a plugin may ask of the scheduler."""
+
+from __future__ import annotations
+
+import enum
+from collections import Counter
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+from kubesched.clock import Clock
+from kubesched.config.feature_gates import FeatureGates
+from kubesched.objects import Pod, PodCondition, PodGroup
+from kubesched.scheduler.columns import Booleans, ClusterTables, Journal, NodeView, PodInfo
+from kubesched.scheduler.framework.cycle_state import CycleState
+from kubesched.scheduler.framework.device_observer import DeviceObserver
+from kubesched.scheduler.framework.listers import ObjectStores
+from kubesched.scheduler.framework.pod_group import PodGroupStates
+from kubesched.scheduler.framework.preemption import PreemptionObserver, Victims
+from kubesched.scheduler.framework.volume_observer import VolumeObserver
+
+T = TypeVar("T")
+
+
+class NominatingMode(enum.Enum):
+    NOOP = enum.auto()
+    OVERRIDE = enum.auto()
+
+
+@dataclass(frozen=True, slots=True)
+class NominatingInfo:
+    """Set a pod's nominated node (OVERRIDE, an empty name clears it), or leave it as it is (NOOP)."""
+
+    node_name: str = ""
+    mode: NominatingMode = NominatingMode.OVERRIDE
+
+
+class Nomination(NamedTuple):
+    """A pending pod's claim on a node."""
+
+    node_name: str
+    pod: PodInfo
+
+
+class Nominator(Protocol):
+    """Pods that hold a claim on a node because preemption made room there for them."""
+
+    @property
+    def claims(self) -> Mapping[str, Nomination]:
+        """All of them, by the pods' uids."""
+        ...
+
+    @property
+    def changes(self) -> Journal[str]:
+        """The uids of pods whose claims came, changed or went."""
+        ...
+
+    def add(self, pod: PodInfo, nominating: NominatingInfo | None) -> None: ...
+    def remove(self, pod: Pod) -> None: ...
+    def update(self, old: Pod, new: PodInfo) -> None: ...
+    def on_node(self, node_name: str) -> Sequence[PodInfo]: ...
+    def node_names(self) -> Collection[str]:
+        """Nodes with at least one nominated pod."""
+        ...
+
+
+class WaitingPod(Protocol):
+    """A pod that Permit plugins hold back."""
+
+    @property
+    def pod(self) -> Pod: ...
+    @property
+    def pending_plugins(self) -> Collection[str]: ...
+    def allow(self, plugin: str) -> None: ...
+    def reject(self, plugin: str, message: str) -> bool:
+        """False if the pod was let go, or rejected, before."""
+        ...
+
+    def preempt(self, plugin: str, message: str) -> bool:
+        """Take the node from it: it is tried again, not called unschedulable. False if it was decided before."""
+        ...
+
+
+class ApiWriter(Protocol):
+    """The writes that scheduling makes. They raise `ClientError`; the caller decides what that means.
+
+    Objects here are slim: writes are therefore patches with just the fields that change, never whole objects.
+    """
+
+    async def bind(self, pod: Pod, node_name: str) -> None:
+        """Bind the pod with this uid to the node."""
+        ...
+
+    async def patch_pod_status(
+        self, pod: Pod, condition: PodCondition | None, nominating: NominatingInfo | None
+    ) -> None:
+        """Set a condition and the nominated node, if that changes anything."""
+        ...
+
+    async def delete_pod(self, pod: Pod) -> None:
+        """Delete the pod with this uid; it is no error if it is gone already."""
+        ...
+
+    async def patch(
+        self, kind: type[T], name: str, body: Mapping[str, Any], *, namespace: str = "", subresource: str = ""
+    ) -> T:
+        """JSON merge patch. Put `metadata.resourceVersion` into the body to guard against a concurrent change."""
+        ...
+
+    async def create(self, obj: T) -> T: ...
+
+    async def delete(self, kind: type[T], name: str, *, namespace: str = "", uid: str = "") -> None: ...
+
+
+class EventRecorder(Protocol):
+    def event(
+        self,
+        regarding: Pod,
+        event_type: str,
+        reason: str,
+        action: str,
+        note: str,
+        *,
+        related: Pod | PodGroup | None = None,
+        reporter: str = "",
+    ) -> None:
+        """Record an event (`Normal` or `Warning`). Never blocks, never raises.
+
+        `reporter` is the scheduler in whose name it is told, if not that of the pod.
+        """
+        ...
+
+
+class Extender(Protocol):
+    """An HTTP extender, as preemption and the scheduling cycle use it."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def weight(self) -> int: ...
+    @property
+    def is_ignorable(self) -> bool: ...
+    @property
+    def is_filter(self) -> bool: ...
+    @property
+    def is_prioritizer(self) -> bool: ...
+    @property
+    def is_binder(self) -> bool: ...
+    @property
+    def supports_preemption(self) -> bool: ...
+    def is_interested(self, pod: Pod) -> bool: ...
+    async def process_preemption(
+        self, pod: Pod, victims: Mapping[str, Victims], pods_on_node: Callable[[str], Sequence[Pod]]
+    ) -> Mapping[str, Victims]:
+        """The candidate nodes that the extender agrees to, with the victims that it wants.
+
+        `pods_on_node` gives the pods of a node as the scheduler knows them; KeyError for a node that it does not know.
+        """
+        ...
+
+
+class Handle(Protocol):
+    """One per profile, given to every plugin's factory."""
+
+    @property
+    def profile_name(self) -> str: ...
+    @property
+    def cluster(self) -> ClusterTables:
+        """Nodes and placed pods, in columns. Read only."""
+        ...
+
+    @property
+    def objects(self) -> ObjectStores:
+        """What the informers know of all other kinds."""
+        ...
+
+    @property
+    def clock(self) -> Clock: ...
+    @property
+    def random(self) -> Random: ...
+    @property
+    def gates(self) -> FeatureGates: ...
+    @property
+    def api(self) -> ApiWriter: ...
+    @property
+    def recorder(self) -> EventRecorder: ...
+    @property
+    def nominator(self) -> Nominator: ...
+    @property
+    def pod_groups(self) -> PodGroupStates: ...
+    @property
+    def extenders(self) -> Sequence[Extender]: ...
+    @property
+    def preemption_observer(self) -> PreemptionObserver: ...
+    @property
+    def volume_observer(self) -> VolumeObserver: ...
+    @property
+    def device_observer(self) -> DeviceObserver: ...
+    def waiting_pods(self) -> Iterable[WaitingPod]: ...
+    def waiting_pod(self, uid: str) -> WaitingPod | None: ...
+    def cancel_binding(self, uid: str, reason: str) -> bool:
+        """Stop a pod that is in its PreBind (it is to be preempted). False if there is nothing to stop."""
+        ...
+
+    def activate(self, pods: Iterable[PodInfo]) -> None:
+        """Try these pods at once, if they are waiting in the queue."""
+        ...
+
+    def start_task(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run something beside the scheduling of pods; it is waited for when the scheduler stops."""
+        ...
+
+    def fits_with_nominated(
+        self, state: CycleState, pod: PodInfo, nodes: NodeView, *, passed_before: bool = False
+    ) -> Booleans:
+        """Run the profile's filters over a view (usually one with a "what if"), nominated pods counted in.
+
+        Fits are what is left after both passes: with the nominated pods of equal or higher priority, and without.
+        Nodes that have `passed_before` did so with other pods: whoever looks at nodes alone is not asked again.
+        """
+        ...
+
+    def reasons_with_nominated(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Counter[str]:
+        """Why nodes fail the question of `fits_with_nominated`: each reason with the number of nodes that gave it."""
+        ...

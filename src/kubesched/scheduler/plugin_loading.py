@@ -1,0 +1,167 @@
+"""Plugins of your own, by name in the configuration file: `module:Class`, without a rebuild of anything.
+
+    profiles:
+    - plugins:
+        multiPoint:
+          enabled:
+          - name: my_plugins:PreferGreen
+            weight: 5
+
+The module is looked for beside the configuration file, then on Python's path. An installed package can offer plugins
+under plain names instead, by the entry point group `kubesched.scheduler.plugins`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Collection, Iterator
+from importlib import import_module
+from importlib.metadata import entry_points
+from inspect import iscoroutinefunction
+from pathlib import Path
+from typing import Final
+
+from msgspec.structs import replace
+
+from kubesched.config import KubeSchedulerConfiguration, KubeSchedulerProfile
+from kubesched.config.model import PluginSet
+from kubesched.errors import ConfigurationError, what_and_where
+from kubesched.scheduler.framework import EXTENSION_POINTS, BindPlugin, DependsOn, Plugin, PluginFactory, points_served
+from kubesched.scheduler.plugins.registry import IN_TREE
+
+ENTRY_POINT_GROUP: Final = "kubesched.scheduler.plugins"
+
+METHODS: Final = {
+    "preEnqueue": ("pre_enqueue",),
+    "queueSort": ("sort_key",),
+    "preFilter": ("pre_filter",),
+    "filter": ("filter", "filter_nodes"),
+    "postFilter": ("post_filter",),
+    "preScore": ("pre_score",),
+    "score": ("score", "score_nodes"),
+    "reserve": ("reserve",),
+    "permit": ("permit",),
+    "preBind": ("pre_bind",),
+    "bind": ("bind",),
+    "postBind": ("post_bind",),
+    "placementGenerate": ("generate_placements",),
+    "placementScore": ("score_placement",),
+}
+"""What a class that serves a point has to define: one of these."""
+
+
+def load_plugins(
+    config: KubeSchedulerConfiguration, folder: Path | None = None
+) -> tuple[KubeSchedulerConfiguration, dict[str, PluginFactory]]:
+    """Import the plugins that a configuration refers to; ConfigurationError with everything that is wrong with them.
+
+    In the configuration that is returned they go by their own `name`, as they do in events and metrics.
+    """
+    wanted = {name for profile in config.profiles for name in _names(profile)}
+    references = sorted(name for name in wanted if ":" in name)
+    if folder is not None and references and str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
+    problems: list[str] = []
+    names: dict[str, str] = {}
+    registry: dict[str, PluginFactory] = {}
+    for reference in references:
+        try:
+            plugin = _import(reference)
+        except ConfigurationError as error:
+            problems += error.problems
+            continue
+        names[reference] = plugin.name
+        if registry.setdefault(plugin.name, plugin) is not plugin:
+            problems.append(f"plugin {reference}: another plugin is called {plugin.name}, too")
+    if problems:
+        raise ConfigurationError(problems)
+    registry |= {name: plugin for name, plugin in _installed(wanted) if name not in registry}
+    return replace(config, profiles=tuple(_renamed(profile, names) for profile in config.profiles)), registry
+
+
+def _import(reference: str) -> type[Plugin]:
+    module_name, _, class_name = reference.partition(":")
+    try:
+        plugin = getattr(import_module(module_name), class_name)
+    except Exception as error:
+        raise ConfigurationError([f"plugin {reference}: {what_and_where(error)}"]) from error
+    return check_plugin(reference, plugin)
+
+
+def check_plugin(reference: str, plugin: object) -> type[Plugin]:
+    """The class, if it can be a plugin. What is wrong with it would else be found only when the first pod comes."""
+    if not (isinstance(plugin, type) and issubclass(plugin, Plugin)):
+        called = getattr(plugin, "__name__", repr(plugin))
+        raise ConfigurationError(
+            [f"plugin {reference}: {called} is no subclass of kubesched.scheduler.framework.Plugin"]
+        )
+    if not getattr(plugin, "name", ""):
+        raise ConfigurationError([f"plugin {reference}: the class has no `name`"])
+    if not isinstance(plugin.depends_on, DependsOn):
+        raise ConfigurationError([f"plugin {reference}: `depends_on` must be a DependsOn, not {plugin.depends_on!r}"])
+    if not points_served(plugin):
+        raise ConfigurationError([f"plugin {reference}: the class serves no extension point"])
+    if problems := [f"plugin {reference}: {problem}" for problem in _wrong_methods(plugin)]:
+        raise ConfigurationError(problems)
+    return plugin
+
+
+def _wrong_methods(plugin: type[Plugin]) -> Iterator[str]:
+    """Methods that are misspelt, or `async` where nobody awaits them."""
+    for point in points_served(plugin):
+        base, methods = EXTENSION_POINTS[point], METHODS[point]
+        if all(getattr(plugin, method) is getattr(base, method) for method in methods):
+            yield f"the class is a {base.__name__} but defines no {' or '.join(methods)}"
+        for method in dir(base):
+            if iscoroutinefunction(getattr(plugin, method)) and not _is_awaited(base, method):
+                yield f"{method} must not be async: nobody awaits it"
+
+
+def _is_awaited(base: type[Plugin], method: str) -> bool:
+    return iscoroutinefunction(getattr(base, method)) or (base, method) == (BindPlugin, "bind")
+
+
+def _installed(wanted: Collection[str]) -> Iterator[tuple[str, PluginFactory]]:
+    """Those that the configuration names: another one, broken or not, is nobody's business.
+
+    All installed packages have to be looked through for them: not worth it for names that are found without.
+    """
+    if all(name in IN_TREE or ":" in name for name in wanted):
+        return
+    for entry in entry_points(group=ENTRY_POINT_GROUP):
+        if entry.name not in wanted:
+            continue
+        reference = f"{entry.name} (installed as {entry.value})"
+        try:
+            plugin = entry.load()
+        except Exception as error:
+            raise ConfigurationError([f"plugin {reference}: {what_and_where(error)}"]) from error
+        yield entry.name, check_plugin(reference, plugin)
+
+
+def _names(profile: KubeSchedulerProfile) -> Iterator[str]:
+    for plugin_set in profile.plugins.sets():
+        for plugin in (*plugin_set.enabled, *plugin_set.disabled):
+            yield plugin.name
+    for plugin_config in profile.plugin_config:
+        yield plugin_config.name
+
+
+def _renamed(profile: KubeSchedulerProfile, names: dict[str, str]) -> KubeSchedulerProfile:
+    if not names:
+        return profile
+
+    def renamed_set(plugin_set: PluginSet) -> PluginSet:
+        return PluginSet(
+            enabled=tuple(replace(plugin, name=names.get(plugin.name, plugin.name)) for plugin in plugin_set.enabled),
+            disabled=tuple(replace(plugin, name=names.get(plugin.name, plugin.name)) for plugin in plugin_set.disabled),
+        )
+
+    plugins = profile.plugins
+    return replace(
+        profile,
+        plugins=replace(
+            plugins, **{field: renamed_set(getattr(plugins, field)) for field in plugins.__struct_fields__}
+        ),
+        plugin_config=tuple(replace(c, name=names.get(c.name, c.name)) for c in profile.plugin_config),
+    )

@@ -1,0 +1,18 @@
+"""DefaultPreemption: make room for a pod by evicting less important ones.
+
+eligibility        may this pod preempt at all?
+potential_victims  everybody of lower priority, node by node, in the order of importance
+budgets            whose eviction would break a disruption budget
+dry_run            remove them all, see where the pod fits, then spare as many as possible
+choice             the candidate that costs least
+consent            extenders have a say
+eviction           delete the victims, beside the scheduling of other pods
+preemptor          for whom room is made: a pod or a pod group
+victim_units       for a group: who is evicted as a whole
+group_search       for a group: whom to evict, wherever they are
+plugin             the extension points
+"""
+
+from kubesched.scheduler.plugins.default_preemption.plugin import DefaultPreemption
+
+__all__ = ["DefaultPreemption"]

@@ -1,0 +1,132 @@
+"""Constraints between the devices of a claim: they must share an attribute's value, or all differ in it.
+
+Constraints do not know lists of values, whatever DRAListTypeAttributes says: kube-scheduler v1.36.4 does not hand that
+gate to its allocator (AllocatorFeatures), only to CEL.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from kubesched.errors import InvalidObjectError
+from kubesched.objects import DeviceAttribute, DeviceConstraint, ResourceClaim
+from kubesched.scheduler.plugins.devices.kinds import DeviceKind
+
+_Value = tuple[str, object]
+
+
+class Constraint(Protocol):
+    """Every successful `add` is undone by a `remove` with the same arguments, in reverse order."""
+
+    def add(self, request: str, sub_request: str, kind: DeviceKind) -> bool:
+        """Take a device into account; False, and nothing is changed, if that breaks the constraint."""
+        ...
+
+    def remove(self, request: str, sub_request: str, kind: DeviceKind) -> None: ...
+
+
+class _AboutRequests:
+    def __init__(self, requests: tuple[str, ...], attribute: str) -> None:
+        self._requests = frozenset(requests)
+        self._attribute = attribute
+
+    def _concerns(self, request: str, sub_request: str) -> bool:
+        if not self._requests or request in self._requests:
+            return True
+        return bool(sub_request) and f"{request}/{sub_request}" in self._requests
+
+
+class MatchAttribute(_AboutRequests):
+    """All devices have the same value as the first one."""
+
+    def __init__(self, requests: tuple[str, ...], attribute: str) -> None:
+        super().__init__(requests, attribute)
+        self._value: _Value | None = None
+        self._devices = 0
+
+    def add(self, request: str, sub_request: str, kind: DeviceKind) -> bool:
+        if not self._concerns(request, sub_request):
+            return True
+        attribute = _lookup(kind, self._attribute)
+        if attribute is None:
+            return False
+        value = _value_of(attribute)
+        if not self._devices:
+            self._value = value
+        elif value is None or value != self._value:
+            return False
+        self._devices += 1
+        return True
+
+    def remove(self, request: str, sub_request: str, kind: DeviceKind) -> None:
+        if self._concerns(request, sub_request):
+            self._devices -= 1
+
+
+class DistinctAttribute(_AboutRequests):
+    """No device has the value of another request's device.
+
+    Upstream remembers one value per request (distinctAttributeConstraint.attributes): of several devices for one
+    request, only the last one counts for those that follow.
+    """
+
+    def __init__(self, requests: tuple[str, ...], attribute: str) -> None:
+        super().__init__(requests, attribute)
+        self._values: dict[str, _Value | None] = {}
+        self._devices = 0
+
+    def add(self, request: str, sub_request: str, kind: DeviceKind) -> bool:
+        if not self._concerns(request, sub_request):
+            return True
+        attribute = _lookup(kind, self._attribute)
+        if attribute is None:
+            return False
+        value = _value_of(attribute)
+        if self._devices and self._values and (value is None or value in self._values.values()):
+            return False
+        self._values[request] = value
+        self._devices += 1
+        return True
+
+    def remove(self, request: str, sub_request: str, kind: DeviceKind) -> None:
+        if self._concerns(request, sub_request):
+            self._values.pop(request, None)
+            self._devices -= 1
+
+
+def constraints_of(claim: ResourceClaim) -> list[Constraint]:
+    """InvalidObjectError for a constraint that says nothing."""
+    return [_constraint(claim, k, source) for k, source in enumerate(claim.spec.devices.constraints)]
+
+
+def _constraint(claim: ResourceClaim, position: int, source: DeviceConstraint) -> Constraint:
+    if source.match_attribute is not None:
+        return MatchAttribute(source.requests, source.match_attribute)
+    if source.distinct_attribute is not None:
+        return DistinctAttribute(source.requests, source.distinct_attribute)
+    raise InvalidObjectError(
+        f"claim {claim.metadata.key}, constraint #{position}: empty constraint (unsupported constraint type?)"
+    )
+
+
+def _lookup(kind: DeviceKind, name: str) -> DeviceAttribute | None:
+    """By its full name, or without the domain if that is the driver (lookupAttribute)."""
+    attributes = kind.device.attributes
+    found = attributes.get(name)
+    if found is not None:
+        return found
+    domain, slash, identifier = name.partition("/")
+    return attributes.get(identifier) if slash and domain == kind.driver else None
+
+
+def _value_of(attribute: DeviceAttribute) -> _Value | None:
+    """With its type: the number 1 and the string "1" differ. None for a type that constraints do not know."""
+    if attribute.string_value is not None:
+        return "string", attribute.string_value
+    if attribute.int_value is not None:
+        return "int", attribute.int_value
+    if attribute.bool_value is not None:
+        return "bool", attribute.bool_value
+    if attribute.version_value is not None:
+        return "version", attribute.version_value
+    return None

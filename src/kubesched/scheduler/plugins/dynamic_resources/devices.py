@@ -1,0 +1,80 @@
+"""What all profiles share about devices: who offers them, who has them, and what was found out about them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from kubesched.objects import DeviceClass, Pod, PodGroup, ResourceSlice
+from kubesched.scheduler.columns import ClusterTables
+from kubesched.scheduler.framework import ObjectStores
+from kubesched.scheduler.plugins.devices.backing import BackingClasses
+from kubesched.scheduler.plugins.devices.kinds import DeviceKinds
+from kubesched.scheduler.plugins.devices.ledger import Ledger
+from kubesched.scheduler.plugins.devices.selection import Selectors
+from kubesched.scheduler.plugins.dynamic_resources.claims import UsedClaim, claims_of
+from kubesched.scheduler.plugins.dynamic_resources.features import DeviceFeatures
+from kubesched.scheduler.plugins.dynamic_resources.inventory import Inventory
+from kubesched.scheduler.plugins.dynamic_resources.outcomes import CANNOT_ALLOCATE, INVALID_POOLS, KeptOutcomes, Outcome
+from kubesched.scheduler.plugins.dynamic_resources.places import Places
+from kubesched.scheduler.plugins.dynamic_resources.requests import ClaimPlan
+from kubesched.scheduler.plugins.dynamic_resources.search import Search
+
+_MOST_KEPT: Final = 32
+
+
+class Devices:
+    """Kept up to date by the object stores' changes; searches are kept while nothing that they looked at changed."""
+
+    def __init__(self, objects: ObjectStores, cluster: ClusterTables, features: DeviceFeatures) -> None:
+        self.features = features
+        self.classes = objects.of(DeviceClass)
+        self.groups = objects.of(PodGroup)
+        self.backing = BackingClasses(self.classes)
+        self.ledger = Ledger.shared(objects, counts_shares=features.consumable_capacity)
+        self._inventory = Inventory(
+            objects.of(ResourceSlice),
+            DeviceKinds(lists=features.list_attributes),
+            partitions=features.partitionable_devices,
+        )
+        self.places = Places(cluster, self._inventory, self.ledger)
+        self._selectors = Selectors(lists=features.list_attributes)
+        self._kept: dict[bytes, KeptOutcomes] = {}
+        self._kept_for: object = None
+
+    def claims_of(self, pod: Pod) -> list[UsedClaim]:
+        """The pod's claims, in the order of its spec. ClaimsNotReady if one cannot be used."""
+        return claims_of(pod, self.ledger, or_of_group=self.features.group_claims)
+
+    def refresh(self) -> None:
+        """Once per cycle, before anything is searched."""
+        self.places.refresh()
+        kept_for = (self.places.epoch, self.places.shared_epoch, self.classes.version)
+        if kept_for != self._kept_for:
+            self._kept.clear()
+            self._kept_for = kept_for
+
+    def kept(self, wanted: bytes) -> KeptOutcomes:
+        """What was found for claims that want this, and still holds."""
+        kept = self._kept.pop(wanted, None) or KeptOutcomes()
+        self._kept[wanted] = kept  # the most recently used one is the last
+        if len(self._kept) > _MOST_KEPT:
+            del self._kept[next(iter(self._kept))]
+        return kept
+
+    def search(self, row: int, plans: Sequence[ClaimPlan], check_time: Callable[[], None]) -> Outcome:
+        """The devices for some claims on a node.
+
+        InvalidObjectError if something is wrong with a claim or class, and what `check_time` raises.
+        """
+        node = self.places.pools(row)
+        search = Search(plans, node, self._selectors, self.features, check_time)
+        if not search.run():
+            is_invalid = any(pool.is_invalid for pool in node.pools)
+            return Outcome(problem=INVALID_POOLS if is_invalid else CANNOT_ALLOCATE)
+        return Outcome(
+            picks=tuple(tuple(picks) for picks in search.picks),
+            choices=tuple(
+                tuple(search.choices.get((c, r), 0) for r in range(len(plan.requests))) for c, plan in enumerate(plans)
+            ),
+        )

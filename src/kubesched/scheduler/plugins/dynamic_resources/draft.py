@@ -1,0 +1,186 @@
+"""The devices chosen so far in a search, and what is left with them gone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from kubesched.errors import InvalidObjectError
+from kubesched.objects import Quantity
+from kubesched.scheduler.plugins.devices.kinds import DeviceKind
+from kubesched.scheduler.plugins.dynamic_resources.capacity import consumption, fits_capacity
+from kubesched.scheduler.plugins.dynamic_resources.constraints import constraints_of
+from kubesched.scheduler.plugins.dynamic_resources.features import DeviceFeatures
+from kubesched.scheduler.plugins.dynamic_resources.places import NodePools
+from kubesched.scheduler.plugins.dynamic_resources.pools import PoolDevice
+from kubesched.scheduler.plugins.dynamic_resources.requests import Alternative, ClaimPlan
+from kubesched.scheduler.plugins.dynamic_resources.taints import taints_prevent
+
+DevicePosition = tuple[int, int]
+"""(pool, device in the pool)"""
+Undo = Callable[[], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Pick:
+    """A device chosen for a request. `consumed` is set for devices that are shared."""
+
+    alternative: Alternative
+    position: DevicePosition
+    consumed: dict[str, Quantity] | None = None
+
+    def content(self) -> object:
+        """Equal for picks of the same position for the same request."""
+        consumed = tuple(self.consumed.items()) if self.consumed is not None else None
+        return self.alternative.reference, self.position, consumed
+
+
+class Draft:
+    """`take` and its undo are called like brackets: the last device taken is the first to be given back."""
+
+    def __init__(self, plans: Sequence[ClaimPlan], node: NodePools, features: DeviceFeatures) -> None:
+        """InvalidObjectError for a claim whose constraints say nothing."""
+        self._plans = plans
+        self._node = node
+        self._features = features
+        self._constraints = [constraints_of(plan.claim) for plan in plans]
+        self._order_matters = any(plan.wants_all and plan.claim.spec.devices.constraints for plan in plans)
+        self._claimed: dict[DevicePosition, set[int]] = {}
+        self._consumed = {(p, k): dict(amounts) for p, state in enumerate(node.states) for k, amounts in state.consumed}
+        self._consuming: dict[DevicePosition, dict[str, int]] = {}
+        self._counters: dict[int, dict[tuple[str, str], int]] = {}
+        self.picks: list[list[Pick]] = [[] for _ in plans]
+
+    def device(self, position: DevicePosition) -> PoolDevice:
+        return self._node.pools[position[0]].devices[position[1]]
+
+    def kind(self, position: DevicePosition) -> DeviceKind:
+        return self.device(position).kind
+
+    def is_free(self, claim: int, alternative: Alternative, position: DevicePosition) -> bool:
+        """Admin access may be had to any device, but only once per claim."""
+        claimed = self._claimed.get(position)
+        if alternative.admin_access:
+            return not claimed or claim not in claimed
+        return not claimed and not self._node.states[position[0]].in_use >> position[1] & 1
+
+    def has_capacity(self, alternative: Alternative, position: DevicePosition) -> bool:
+        if not self._features.consumable_capacity:
+            return True
+        capacity = self.kind(position).device.capacity
+        consumed, consuming = self._consumed.get(position, {}), self._consuming.get(position, {})
+        return fits_capacity(alternative.capacity, capacity, consumed, consuming)
+
+    def likeness(self, position: DevicePosition) -> object:
+        """Equal for two devices of a node if it makes no difference which of them is taken."""
+        if self._order_matters:
+            # All devices are wanted, one of them is taken, another breaks a constraint: which comes first is reported.
+            return position
+        claimed, consumed = self._claimed.get(position), self._consumed.get(position)
+        consuming = self._consuming.get(position)
+        device = self.device(position)
+        return (
+            position[0],
+            device.kind.number,
+            device.is_here,
+            frozenset(claimed) if claimed else None,
+            frozenset(consumed.items()) if consumed is not None else None,
+            frozenset(consuming.items()) if consuming is not None else None,
+        )
+
+    def take(self, claim: int, alternative: Alternative, position: DevicePosition, *, must: bool) -> Undo | None:
+        """Choose a device that the request selects; None, and nothing has changed, if it cannot be had.
+
+        `must`: there is no other choice. A broken constraint is a mistake in the claim then: InvalidObjectError.
+        """
+        kind = self.kind(position)
+        is_shared = self._features.consumable_capacity and bool(kind.device.allow_multiple_allocations)
+        if not ((is_shared and alternative.admin_access) or self.is_free(claim, alternative, position)):
+            return None
+        if kind.consumes and not self._features.partitionable_devices:
+            return None
+        if self._features.device_taints and taints_prevent(kind.device.taints, alternative.tolerations):
+            return None
+        in_use_already = is_shared and (position in self._consumed or position in self._consuming)
+        counts = bool(kind.consumes) and not in_use_already
+        if counts and not self._consume_counters(position):
+            return None
+        is_constrained = not self._constrain(claim, alternative, kind)
+        if is_constrained or not self.has_capacity(alternative, position):
+            if not is_constrained:
+                self._unconstrain(claim, alternative, kind)
+            if counts:
+                self._release_counters(position)
+            if is_constrained and must:
+                raise InvalidObjectError(self._constraint_problem(claim, alternative, position))
+            return None
+        return self._taken(claim, alternative, position, is_shared=is_shared, counts=counts)
+
+    def _taken(
+        self, claim: int, alternative: Alternative, position: DevicePosition, *, is_shared: bool, counts: bool
+    ) -> Undo:
+        kind = self.kind(position)
+        before = self._consuming.get(position)
+        consumed: dict[str, Quantity] | None = None
+        if is_shared:
+            consumed = consumption(alternative.capacity, kind.device.capacity)
+            total = dict(before or {})
+            for name, amount in consumed.items():
+                total[name] = total.get(name, 0) + amount.nanos
+            self._consuming[position] = total
+        else:
+            self._claimed.setdefault(position, set()).add(claim)
+        self.picks[claim].append(Pick(alternative, position, consumed))
+
+        def undo() -> None:
+            self.picks[claim].pop()
+            if not is_shared:
+                self._claimed[position].discard(claim)
+            elif before is None:
+                del self._consuming[position]
+            else:
+                self._consuming[position] = before
+            self._unconstrain(claim, alternative, kind)
+            if counts:
+                self._release_counters(position)
+
+        return undo
+
+    def _constrain(self, claim: int, alternative: Alternative, kind: DeviceKind) -> bool:
+        """False, and no constraint has changed, if one of the claim's would be broken."""
+        constraints = self._constraints[claim]
+        for k, constraint in enumerate(constraints):
+            if not constraint.add(alternative.request, alternative.sub_request, kind):
+                for added in reversed(constraints[:k]):
+                    added.remove(alternative.request, alternative.sub_request, kind)
+                return False
+        return True
+
+    def _unconstrain(self, claim: int, alternative: Alternative, kind: DeviceKind) -> None:
+        for constraint in reversed(self._constraints[claim]):
+            constraint.remove(alternative.request, alternative.sub_request, kind)
+
+    def _constraint_problem(self, claim: int, alternative: Alternative, position: DevicePosition) -> str:
+        pool = self._node.pools[position[0]]
+        return (
+            f"claim {self._plans[claim].key}, request {alternative.name}: cannot add device "
+            f"{'/'.join(pool.id)}/{pool.devices[position[1]].name} because a claim constraint would not be satisfied"
+        )
+
+    def _consume_counters(self, position: DevicePosition) -> bool:
+        """False, and nothing is consumed, if any counter of the pool is overdrawn then."""
+        left = self._counters.get(position[0])
+        if left is None:
+            state = self._node.states[position[0]]
+            left = self._counters[position[0]] = {(group, name): amount for group, name, amount in state.counters}
+        for group, name, amount in self.kind(position).consumes:
+            left[group, name] -= amount
+        if any(amount < 0 for amount in left.values()):
+            self._release_counters(position)
+            return False
+        return True
+
+    def _release_counters(self, position: DevicePosition) -> None:
+        left = self._counters[position[0]]
+        for group, name, amount in self.kind(position).consumes:
+            left[group, name] += amount

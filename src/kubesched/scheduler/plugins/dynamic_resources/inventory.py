@@ -1,0 +1,195 @@
+"""The devices on offer, indexed by pool, by node and by who may see them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from kubesched.objects import NodeSelector, ResourceSlice
+from kubesched.objects.node_selectors import NodeMatcher, compile_node_selector
+from kubesched.scheduler.columns import Booleans, NodeView
+from kubesched.scheduler.columns.node_matching import matching_selector
+from kubesched.scheduler.framework import ObjectStore
+from kubesched.scheduler.plugins.devices.kinds import DeviceKinds
+from kubesched.scheduler.plugins.devices.ledger import PoolId
+from kubesched.scheduler.plugins.dynamic_resources.pools import Pool, RelevantSlice, build_pool
+
+_EVERY_DEVICE: Final = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Reachability:
+    """Nodes that a shared slice (or one device of it) is for: all, one by name, or those that a selector matches."""
+
+    offer: ResourceSlice
+    device: int
+    everywhere: bool = False
+    node_name: str = ""
+    selector: NodeMatcher | None = None
+
+    def reaches(self, nodes: NodeView) -> Booleans:
+        if self.selector is not None:
+            return matching_selector(self.selector, nodes)
+        reached = np.full(len(nodes), self.everywhere, dtype=np.bool_)
+        if self.node_name and (position := nodes.position_of(self.node_name)) is not None:
+            reached[position] = True
+        return reached
+
+
+class Inventory:
+    """All resource slices. `touched_nodes` and `shared_version` tell what to look at again."""
+
+    def __init__(self, slices: ObjectStore[ResourceSlice], kinds: DeviceKinds, *, partitions: bool) -> None:
+        self._partitions = partitions
+        self._by_pool: dict[PoolId, dict[str, ResourceSlice]] = {}
+        self._local: dict[str, dict[str, ResourceSlice]] = {}
+        self._shared: dict[str, tuple[Reachability, ...]] = {}
+        self._touched_nodes: set[str] = set()
+        self._pools: dict[PoolId, dict[object, Pool | None]] = {}
+        self._kinds = kinds
+        self.shared_version = 0
+        """Changes whenever a slice that several nodes may use does, or a slice of the same pool."""
+        slices.subscribe(self._changed)
+
+    def touched_nodes(self) -> set[str]:
+        """The nodes whose own slices changed since the last call, or a slice of a pool that they are part of."""
+        touched, self._touched_nodes = self._touched_nodes, set()
+        return touched
+
+    def nodes_of(self, pool: PoolId) -> Iterable[str]:
+        """Nodes with slices of their own in a pool."""
+        return {name for offer in self._by_pool.get(pool, {}).values() if (name := _own_node(offer))}
+
+    @property
+    def reachabilities(self) -> tuple[Reachability, ...]:
+        """Of all slices that are not just for one node."""
+        return tuple(reach for reaches in self._shared.values() for reach in reaches)
+
+    @property
+    def problem(self) -> str:
+        """Why no pool can be gathered at all: a node selector that cannot be understood."""
+        for reach in self.reachabilities:
+            if reach.selector is not None and (problem := reach.selector.problem):
+                part = (
+                    "" if reach.device == _EVERY_DEVICE else f"device {reach.offer.spec.devices[reach.device].name} in "
+                )
+                return (
+                    f"gather pool information: failed to perform node selection for {part}slice "
+                    f"{reach.offer.metadata.name}: failed to parse node selector: {problem}"
+                )
+        return ""
+
+    def own_pools(self, node_name: str, shared: Sequence[RelevantSlice]) -> list[Pool]:
+        """The pools in which a node has slices of its own, together with the shared ones of the same pools."""
+        own: dict[PoolId, list[RelevantSlice]] = {}
+        for offer in self._local.get(node_name, {}).values():
+            own.setdefault(_pool_id(offer), []).append(RelevantSlice(offer))
+        if shared and own:
+            for entry in shared:
+                if (pool_id := _pool_id(entry.offer)) in own:
+                    own[pool_id].append(entry)
+        return self._built(own, node_name)
+
+    def shared_pools(self, shared: Sequence[RelevantSlice]) -> list[Pool]:
+        """The pools of slices that are not just for one node, as a node without slices of its own sees them."""
+        pools: dict[PoolId, list[RelevantSlice]] = {}
+        for entry in shared:
+            pools.setdefault(_pool_id(entry.offer), []).append(entry)
+        return [pool for pool in self._built(pools, None) if not pool.is_irrelevant]
+
+    def _built(self, relevant: dict[PoolId, list[RelevantSlice]], node_name: str | None) -> list[Pool]:
+        pools = []
+        for pool_id, entries in relevant.items():
+            known = self._pools.setdefault(pool_id, {})
+            key = (node_name, tuple((entry.offer.metadata.name, entry.usable) for entry in entries))
+            if key not in known:
+                everything = list(self._by_pool[pool_id].values())
+                known[key] = build_pool(pool_id, entries, everything, self._kinds, partitions=self._partitions)
+            if (pool := known[key]) is not None:
+                pools.append(pool)
+        return pools
+
+    def _changed(self, old: ResourceSlice | None, new: ResourceSlice | None) -> None:
+        if old is not None and new is not None and old.spec == new.spec:
+            return
+        if old is not None:
+            self._touch(_pool_id(old))
+            self._drop(old)
+        if new is not None:
+            self._add(new)
+            self._touch(_pool_id(new))
+
+    def _add(self, offer: ResourceSlice) -> None:
+        name = offer.metadata.name
+        self._by_pool.setdefault(_pool_id(offer), {})[name] = offer
+        if owner := _own_node(offer):
+            self._local.setdefault(owner, {})[name] = offer
+        else:
+            self._shared[name] = tuple(_reachabilities(offer, partitions=self._partitions))
+
+    def _drop(self, offer: ResourceSlice) -> None:
+        name, pool_id = offer.metadata.name, _pool_id(offer)
+        del self._by_pool[pool_id][name]
+        if not self._by_pool[pool_id]:
+            del self._by_pool[pool_id]
+        if owner := _own_node(offer):
+            del self._local[owner][name]
+        else:
+            del self._shared[name]
+
+    def _touch(self, pool_id: PoolId) -> None:
+        """A pool may be whole, or outdated, because of any of its slices."""
+        self._pools.pop(pool_id, None)
+        for offer in self._by_pool.get(pool_id, {}).values():
+            if owner := _own_node(offer):
+                self._touched_nodes.add(owner)
+            else:
+                self.shared_version += 1
+
+
+def relevant_slices(reached: Iterable[Reachability]) -> list[RelevantSlice]:
+    """Slices, from what of them reaches a node."""
+    usable: dict[str, set[int]] = {}
+    offers: dict[str, ResourceSlice] = {}
+    for reach in reached:
+        offers[reach.offer.metadata.name] = reach.offer
+        usable.setdefault(reach.offer.metadata.name, set()).add(reach.device)
+    return [
+        RelevantSlice(offer, None if _EVERY_DEVICE in usable[name] else frozenset(usable[name]))
+        for name, offer in offers.items()
+    ]
+
+
+def _pool_id(offer: ResourceSlice) -> PoolId:
+    return offer.spec.driver, offer.spec.pool.name
+
+
+def _own_node(offer: ResourceSlice) -> str:
+    """The one node that looks at a slice. Shared counters are looked at from everywhere."""
+    return "" if offer.spec.shared_counters else offer.spec.node_name or ""
+
+
+def _reachabilities(offer: ResourceSlice, *, partitions: bool) -> Iterable[Reachability]:
+    spec = offer.spec
+    if not partitions and (spec.per_device_node_selection is not None or spec.shared_counters):
+        return
+    if spec.shared_counters:
+        yield Reachability(offer, _EVERY_DEVICE, everywhere=True)
+    elif spec.all_nodes or spec.node_selector is not None:
+        yield _reachability(offer, _EVERY_DEVICE, "", bool(spec.all_nodes), spec.node_selector)
+    elif spec.per_device_node_selection:
+        for k, device in enumerate(spec.devices):
+            yield _reachability(offer, k, device.node_name or "", bool(device.all_nodes), device.node_selector)
+
+
+def _reachability(
+    offer: ResourceSlice, device: int, node_name: str, everywhere: bool, selector: NodeSelector | None
+) -> Reachability:
+    if node_name:
+        return Reachability(offer, device, node_name=node_name)
+    if everywhere or selector is None:
+        return Reachability(offer, device, everywhere=everywhere)
+    return Reachability(offer, device, selector=compile_node_selector(selector))

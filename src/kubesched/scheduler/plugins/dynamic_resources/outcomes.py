@@ -1,0 +1,77 @@
+"""What searches found, kept per place for claims that want the same."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from kubesched.scheduler.columns import Integers
+from kubesched.scheduler.columns.types import grown
+from kubesched.scheduler.plugins.dynamic_resources.draft import Pick
+from kubesched.scheduler.plugins.dynamic_resources.requests import Alternative, ClaimPlan
+
+CANNOT_ALLOCATE: Final = "cannot allocate all claims"
+INVALID_POOLS: Final = "invalid resource pools were encountered"
+UNKNOWN: Final = -1
+_LIST_SIZE: Final = 8  # FirstAvailableDeviceRequestMaxSize
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The devices chosen for each claim, by their positions; `problem` says why there are none."""
+
+    picks: tuple[tuple[Pick, ...], ...] = ()
+    choices: tuple[tuple[int, ...], ...] = ()
+    """For each request of each claim: which alternative was taken."""
+    problem: str = ""
+
+    def chosen(self, plans: Sequence[ClaimPlan]) -> list[list[Alternative]]:
+        return [
+            [request.alternatives[choice] for request, choice in zip(plan.requests, choices, strict=True)]
+            for plan, choices in zip(plans, self.choices, strict=True)
+        ]
+
+    def score(self) -> int:
+        """The earlier in its list an alternative stands, the better (computeScore)."""
+        taken = {
+            (claim, pick.alternative.request): score_of_rank(pick.alternative.rank)
+            for claim, picks in enumerate(self.picks)
+            for pick in picks
+            if pick.alternative.sub_request
+        }
+        return sum(taken.values())
+
+    def content(self) -> object:
+        """Equal for outcomes that take the same positions for the same requests."""
+        picks = tuple(tuple(pick.content() for pick in of_claim) for of_claim in self.picks)
+        return self.problem, self.choices, picks
+
+
+def score_of_rank(rank: int) -> int:
+    return _LIST_SIZE - rank
+
+
+class KeptOutcomes:
+    """For claims that want the same: the outcome at each place that was searched. Few outcomes differ."""
+
+    def __init__(self) -> None:
+        self.outcomes: list[Outcome] = []
+        self._number_of: dict[object, int] = {}
+        self._numbers: Integers = np.full(64, UNKNOWN, dtype=np.int64)
+
+    def numbers(self, places: Integers) -> Integers:
+        """For each place, the number of its outcome in `outcomes`, or UNKNOWN."""
+        highest = int(places.max()) if len(places) else 0
+        if highest >= len(self._numbers):
+            self._numbers = grown(self._numbers, 2 * highest, UNKNOWN)
+        return self._numbers[places]
+
+    def add(self, place: int, outcome: Outcome) -> None:
+        """Only for places that `numbers` was asked about."""
+        number = self._number_of.setdefault(outcome.content(), len(self.outcomes))
+        if number == len(self.outcomes):
+            self.outcomes.append(outcome)
+        self._numbers[place] = number

@@ -1,0 +1,176 @@
+"""Pools of devices as one node sees them (structured.GatherPools)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+from kubesched.objects import CounterSet, ResourceSlice
+from kubesched.scheduler.plugins.devices.kinds import DeviceKind, DeviceKinds
+from kubesched.scheduler.plugins.devices.ledger import PoolId, PoolUsage
+
+CounterAmounts = Mapping[str, Mapping[str, int]]
+"""By counter set and counter, in nanos."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PoolDevice:
+    name: str
+    kind: DeviceKind
+    offer: ResourceSlice
+    """The slice that offers it: it says on which nodes."""
+    is_here: bool = True
+    """False: its slice has others that the node can use, but not this one. Selectors are asked about it all the same,
+    and may fail (isSelectable)."""
+
+
+@dataclass(frozen=True, slots=True)
+class PoolState:
+    """What is taken of a pool. Equal states of pools of equal shape leave the same choices.
+
+    in_use    bit k: device k belongs to another claim
+    consumed  (k, amounts): shared device k has been given to somebody, and how much of it
+    counters  (counter set, counter, amount) that is left
+    """
+
+    in_use: int = 0
+    consumed: tuple[tuple[int, tuple[tuple[str, int], ...]], ...] = ()
+    counters: tuple[tuple[str, str, int], ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Pool:
+    """The devices of a pool in the slices that a node looks at, in the order in which they are tried."""
+
+    id: PoolId
+    devices: tuple[PoolDevice, ...] = ()
+    elsewhere: tuple[PoolDevice, ...] = ()
+    """Devices in its other slices that consume its counters."""
+    counters: CounterAmounts | None = None
+    needs_preparation: bool = False
+    """Whether some device in its slices must get ready before a pod that has it is bound."""
+    is_incomplete: bool = False
+    is_invalid: bool = False
+
+    @cached_property
+    def sort_key(self) -> tuple[bool, str, str]:
+        """Pools are tried by name, those that need preparation last."""
+        return (self.needs_preparation, *self.id)
+
+    @cached_property
+    def shape(self) -> tuple[object, ...]:
+        """What matters about a pool besides its state and all names."""
+        kinds = tuple((device.kind.number, device.is_here) for device in self.devices)
+        return (self.id[0], kinds, self.is_incomplete, self.is_invalid)
+
+    @property
+    def is_irrelevant(self) -> bool:
+        """There is nothing to take here, and that is no reason to wait either."""
+        return not (self.devices or self.is_incomplete or self.is_invalid)
+
+    def state(self, usage: PoolUsage) -> PoolState:
+        if not (usage.owners or usage.shares or self.counters):
+            return UNTOUCHED
+        in_use = sum(1 << k for k, device in enumerate(self.devices) if device.name in usage.owners)
+        consumed = tuple(
+            (k, tuple(sorted(usage.capacity[device.name].items())))
+            for k, device in enumerate(self.devices)
+            if device.name in usage.capacity
+        )
+        return PoolState(in_use, consumed, self._counters_left(usage))
+
+    def _counters_left(self, usage: PoolUsage) -> tuple[tuple[str, str, int], ...]:
+        if not self.counters:
+            return ()
+        left = {(group, name): amount for group, names in self.counters.items() for name, amount in names.items()}
+        for device in (*self.devices, *self.elsewhere):
+            if device.kind.consumes and (device.name in usage.owners or device.name in usage.shares):
+                for group, name, amount in device.kind.consumes:
+                    if (group, name) in left:
+                        left[group, name] -= amount
+        return tuple((group, name, amount) for (group, name), amount in left.items())
+
+
+UNTOUCHED: Final = PoolState()
+
+
+@dataclass(frozen=True, slots=True)
+class RelevantSlice:
+    """A slice that a node looks at, and which of its devices the node can use (None: all)."""
+
+    offer: ResourceSlice
+    usable: frozenset[int] | None = None
+
+
+def build_pool(
+    pool_id: PoolId,
+    relevant: Iterable[RelevantSlice],
+    all_slices: Sequence[ResourceSlice],
+    kinds: DeviceKinds,
+    *,
+    partitions: bool,
+) -> Pool | None:
+    """The pool as a node with these relevant slices sees it; None if it is being replaced by something newer.
+
+    `partitions` is the gate DRAPartitionableDevices.
+    """
+    relevant = list(relevant)
+    generation = max(entry.offer.spec.pool.generation for entry in relevant)
+    current = [entry for entry in relevant if entry.offer.spec.pool.generation == generation]
+    expected = current[0].offer.spec.pool.resource_slice_count
+    whole: list[ResourceSlice] = [entry.offer for entry in current]
+    if len(current) != expected:
+        if any(offer.spec.pool.generation > generation for offer in all_slices):
+            return None
+        whole = [offer for offer in all_slices if offer.spec.pool.generation == generation]
+        if len(whole) != expected:
+            return Pool(pool_id, is_incomplete=True)
+    current.sort(key=lambda entry: entry.offer.metadata.name)
+    offering = [entry for entry in current if not (partitions and entry.offer.spec.shared_counters)]
+    names = [device.name for entry in offering for device in entry.offer.spec.devices]
+    if len(names) != len(set(names)):
+        return Pool(pool_id, is_invalid=True)
+    devices = tuple(_devices(offering, kinds))
+    prepares = any(device.binding_conditions for entry in offering for device in entry.offer.spec.devices)
+    if not partitions:
+        return Pool(pool_id, devices, needs_preparation=prepares)
+    counters = _counters(set_ for entry in current for set_ in entry.offer.spec.shared_counters)
+    seen = {entry.offer.metadata.name for entry in current}
+    others = [offer for offer in whole if offer.metadata.name not in seen]
+    if counters is None or not _consume_what_exists((*(entry.offer for entry in current), *others), counters):
+        return Pool(pool_id, is_invalid=True)
+    elsewhere = tuple(
+        PoolDevice(device.name, kinds.of(pool_id[0], device), offer)
+        for offer in others
+        for device in offer.spec.devices
+        if device.consumes_counters
+    )
+    return Pool(pool_id, devices, elsewhere, counters, needs_preparation=prepares)
+
+
+def _devices(offering: Iterable[RelevantSlice], kinds: DeviceKinds) -> Iterator[PoolDevice]:
+    for entry in offering:
+        for k, device in enumerate(entry.offer.spec.devices):
+            is_here = entry.usable is None or k in entry.usable
+            yield PoolDevice(device.name, kinds.of(entry.offer.spec.driver, device), entry.offer, is_here)
+
+
+def _counters(sets: Iterable[CounterSet]) -> CounterAmounts | None:
+    """None if a name is used twice."""
+    counters: dict[str, Mapping[str, int]] = {}
+    for counter_set in sets:
+        if counter_set.name in counters:
+            return None
+        counters[counter_set.name] = {name: counter.value.nanos for name, counter in counter_set.counters.items()}
+    return counters
+
+
+def _consume_what_exists(slices: Iterable[ResourceSlice], counters: CounterAmounts) -> bool:
+    return all(
+        taken.counter_set in counters and taken.counters.keys() <= counters[taken.counter_set].keys()
+        for offer in slices
+        for device in offer.spec.devices
+        for taken in device.consumes_counters
+    )

@@ -1,0 +1,193 @@
+"""The search for devices: the first way to satisfy all claims of a pod on one node (allocator.allocateOne).
+
+One claim after the other, one request after the other, one device after the other, with all devices of the node as
+candidates, in their order. Each level of the search is a generator that makes one choice, asks for the rest
+(`yield`), and when that failed undoes the choice and makes the next one. That is a recursion without its depth limit.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from kubesched.errors import InvalidObjectError
+from kubesched.scheduler.plugins.devices.selection import Selectors
+from kubesched.scheduler.plugins.dynamic_resources.draft import DevicePosition, Draft, Pick
+from kubesched.scheduler.plugins.dynamic_resources.features import DeviceFeatures
+from kubesched.scheduler.plugins.dynamic_resources.places import NodePools
+from kubesched.scheduler.plugins.dynamic_resources.requests import Alternative, ClaimPlan
+
+MOST_DEVICES_PER_CLAIM: Final = 32
+_START: Final = (0, 0)
+
+
+class Answer(enum.Enum):
+    FAILED = enum.auto()
+    EXCEEDED = enum.auto()
+    """There would be more devices than a claim can hold: other devices make no difference, fewer would."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Level:
+    """What to decide next. `choice` is the chosen entry of a prioritised list, None if that is to be chosen."""
+
+    claim: int = 0
+    request: int = 0
+    choice: int | None = None
+    device: int = 0
+    start: DevicePosition = _START
+
+
+_Search = Generator[_Level | None, Answer, Answer]
+"""Yields what comes after a choice, or None when all is decided."""
+
+
+class Search:
+    """One run over one node's pools. Pools and plans are only read."""
+
+    def __init__(
+        self,
+        plans: Sequence[ClaimPlan],
+        node: NodePools,
+        selectors: Selectors,
+        features: DeviceFeatures,
+        check_time: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`check_time` raises when the search takes too long."""
+        self._plans = plans
+        self._pools = node.pools
+        self._selectors = selectors
+        self._features = features
+        self._check_time = check_time
+        self._draft = Draft(plans, node, features)
+        self._everything: dict[Alternative, list[DevicePosition]] = {}
+        self.choices: dict[tuple[int, int], int] = {}
+        """By claim and request: the chosen entry of a prioritised list."""
+
+    @property
+    def picks(self) -> list[list[Pick]]:
+        """The chosen devices of each claim."""
+        return self._draft.picks
+
+    def run(self) -> bool:
+        """Whether all claims can be satisfied. InvalidObjectError if a claim makes no sense here."""
+        for plan in self._plans:
+            self._count_devices(plan)
+        levels = [self._decide(_Level())]
+        answer: Answer | None = None
+        while levels:
+            try:
+                following = next(levels[-1]) if answer is None else levels[-1].send(answer)
+            except StopIteration as end:
+                levels.pop()
+                answer = end.value
+                continue
+            if following is None:
+                return True
+            levels.append(self._decide(following))
+            answer = None
+        return False
+
+    def _count_devices(self, plan: ClaimPlan) -> None:
+        fewest = 0
+        for request in plan.requests:
+            for alternative in request.alternatives:
+                if alternative.wants_all:
+                    self._everything[alternative] = self._all_devices(plan, alternative)
+            fewest += min(map(self._device_count, request.alternatives))
+        if fewest > MOST_DEVICES_PER_CLAIM:
+            raise InvalidObjectError(
+                f"claim {plan.key}: number of requested devices {fewest} exceeds the claim limit of "
+                f"{MOST_DEVICES_PER_CLAIM}"
+            )
+
+    def _all_devices(self, plan: ClaimPlan, alternative: Alternative) -> list[DevicePosition]:
+        found = []
+        for p, pool in enumerate(self._pools):
+            if pool.is_incomplete or pool.is_invalid:
+                problem = "being updated" if pool.is_incomplete else "invalid"
+                raise InvalidObjectError(
+                    f"claim {plan.key}, request {alternative.name}: asks for all devices, but resource pool "
+                    f"{'/'.join(pool.id)} is currently {problem}"
+                )
+            found += [
+                (p, k)
+                for k in range(len(pool.devices))
+                if self._is_selected(alternative, (p, k)) and self._draft.has_capacity(alternative, (p, k))
+            ]
+        return found
+
+    def _device_count(self, alternative: Alternative) -> int:
+        return len(self._everything[alternative]) if alternative.wants_all else alternative.count
+
+    def _decide(self, at: _Level) -> _Search:
+        self._check_time()
+        if at.claim == len(self._plans):
+            yield None
+            raise AssertionError("nobody asks for more than the first solution")
+        requests = self._plans[at.claim].requests
+        if at.request == len(requests):
+            yield _Level(at.claim + 1)
+            return Answer.FAILED  # too many devices in a later claim do not speak against this one's choices
+        if at.choice is None and requests[at.request].is_list:
+            return (yield from self._decide_list(at, len(requests[at.request].alternatives)))
+        alternative = requests[at.request].alternatives[at.choice or 0]
+        count = self._device_count(alternative)
+        if alternative.wants_all and not count:
+            return Answer.FAILED
+        if at.device >= count:
+            return (yield _Level(at.claim, at.request + 1))
+        if len(self.picks[at.claim]) + count - at.device > MOST_DEVICES_PER_CLAIM:
+            return Answer.EXCEEDED
+        if alternative.wants_all:
+            return (yield from self._take_next_of_all(at, alternative))
+        return (yield from self._decide_device(at, alternative))
+
+    def _decide_list(self, at: _Level, entries: int) -> _Search:
+        always_exceeded = True
+        for choice in range(entries):
+            self.choices[at.claim, at.request] = choice
+            answer = yield _Level(at.claim, at.request, choice)
+            always_exceeded &= answer is Answer.EXCEEDED
+        return Answer.EXCEEDED if always_exceeded else Answer.FAILED
+
+    def _take_next_of_all(self, at: _Level, alternative: Alternative) -> _Search:
+        undo = self._draft.take(at.claim, alternative, self._everything[alternative][at.device], must=True)
+        if undo is None:
+            return Answer.FAILED
+        answer = yield _Level(at.claim, at.request, at.choice, at.device + 1)
+        undo()
+        return answer
+
+    def _decide_device(self, at: _Level, alternative: Alternative) -> _Search:
+        draft, hopeless = self._draft, set()
+        for p in range(at.start[0], len(self._pools)):
+            pool = self._pools[p]
+            if pool.is_incomplete or pool.is_invalid:
+                continue
+            for k in range(at.start[1] if p == at.start[0] else 0, len(pool.devices)):
+                position = (p, k)
+                if not draft.is_free(at.claim, alternative, position):
+                    continue
+                # What could not be completed with one device cannot be with its like: there are even fewer left then.
+                likeness = draft.likeness(position)
+                if likeness in hopeless or not self._is_selected(alternative, position):
+                    continue
+                if not draft.has_capacity(alternative, position):
+                    continue
+                undo = draft.take(at.claim, alternative, position, must=False)
+                if undo is not None:
+                    answer = yield _Level(at.claim, at.request, at.choice, at.device + 1, (p, k + 1))
+                    undo()
+                    if answer is Answer.EXCEEDED:
+                        return answer
+                hopeless.add(likeness)
+        return Answer.FAILED
+
+    def _is_selected(self, alternative: Alternative, position: DevicePosition) -> bool:
+        device = self._draft.device(position)
+        if device.kind.device.binding_conditions and not self._features.binding_conditions:
+            return False
+        return self._selectors.select(alternative.conditions, device.kind) and device.is_here

@@ -1,0 +1,90 @@
+"""TaintToleration: taints keep pods away that do not tolerate them, strictly or by preference."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Final
+
+from kubesched.objects import Node, Pod, Taint
+from kubesched.objects.tolerations import tolerates_taint
+from kubesched.scheduler.columns import Integers, NodeView, PodInfo, PodTemplate
+from kubesched.scheduler.framework import (
+    SUCCESS,
+    Action,
+    ClusterEvent,
+    CycleState,
+    DependsOn,
+    EventHint,
+    FilterPlugin,
+    Handle,
+    Hint,
+    PreScorePlugin,
+    Reason,
+    Resource,
+    ScorePlugin,
+    Status,
+    Verdict,
+)
+from kubesched.scheduler.plugins.normalize import in_proportion
+
+NAME: Final = "TaintToleration"
+UNTOLERATED: Final = Reason.unresolvable("node(s) had untolerated taint(s)")
+
+_STRICT_EFFECTS: Final = frozenset(("NoSchedule", "NoExecute"))
+_PREFERENCE: Final = "PreferNoSchedule"
+
+
+class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin):
+    """Rejects nodes with an untolerated NoSchedule or NoExecute taint; the fewer PreferNoSchedule ones, the better."""
+
+    name = NAME
+    depends_on = DependsOn.NODE
+    normalizes_by_value = True
+
+    def __init__(self, args: None, handle: Handle) -> None:
+        self._compares_numbers = handle.gates.enabled("TaintTolerationComparisonOperators")
+
+    def signature(self, pod: PodTemplate) -> Hashable:
+        return pod.spec.tolerations
+
+    def filter_nodes(self, state: CycleState, pod: PodTemplate, nodes: NodeView) -> Verdict:
+        return Verdict(nodes.by_taint_set(lambda taints: self._is_kept_away(pod, taints)), (UNTOLERATED,))
+
+    def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Status:
+        return SUCCESS
+
+    def score_nodes(self, state: CycleState, pod: PodTemplate, nodes: NodeView) -> Integers:
+        """How many preferences against the pod the node has."""
+        return nodes.by_taint_set(
+            lambda taints: sum(taint.effect == _PREFERENCE and not self._tolerates(pod, taint) for taint in taints)
+        )
+
+    def normalize_scores(self, state: CycleState, pod: PodTemplate, scores: Integers) -> Integers:
+        return in_proportion(scores, reverse=True)
+
+    def events_to_register(self) -> Sequence[EventHint]:
+        return (
+            EventHint(
+                ClusterEvent(Resource.NODE, Action.ADD | Action.UPDATE_NODE_TAINT),
+                self._after_node_change,
+                per_template=True,
+            ),
+            EventHint(ClusterEvent(Resource.POD, Action.UPDATE_POD_TOLERATION), _own_tolerations_changed),
+        )
+
+    def _is_kept_away(self, pod: PodTemplate, taints: tuple[Taint, ...]) -> bool:
+        return any(taint.effect in _STRICT_EFFECTS and not self._tolerates(pod, taint) for taint in taints)
+
+    def _tolerates(self, pod: PodTemplate, taint: Taint) -> bool:
+        return any(
+            tolerates_taint(toleration, taint, comparing=self._compares_numbers) for toleration in pod.spec.tolerations
+        )
+
+    def _after_node_change(self, pod: PodInfo, old: Node | None, new: Node) -> Hint:
+        was_kept_away = old is None or self._is_kept_away(pod.template, old.spec.taints)
+        is_kept_away = self._is_kept_away(pod.template, new.spec.taints)
+        return Hint.QUEUE if was_kept_away and not is_kept_away else Hint.SKIP
+
+
+def _own_tolerations_changed(pod: PodInfo, old: Pod, new: Pod) -> Hint:
+    return Hint.QUEUE if new.metadata.uid == pod.uid else Hint.SKIP

@@ -1,0 +1,122 @@
+"""What the plugins of a profile may ask of the scheduler, for real."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any, Protocol
+
+from kubesched.clock import Clock
+from kubesched.config.feature_gates import FeatureGates
+from kubesched.scheduler.columns import Booleans, ClusterTables, NodeView, PodInfo
+from kubesched.scheduler.framework import (
+    ApiWriter,
+    CycleState,
+    DeviceObserver,
+    EventRecorder,
+    Extender,
+    Nominator,
+    ObjectStores,
+    PodGroupStates,
+    PreemptionObserver,
+    SilentDeviceObserver,
+    SilentPreemption,
+    SilentVolumeObserver,
+    VolumeObserver,
+    WaitingPod,
+)
+from kubesched.scheduler.runtime.pods_in_pre_bind import PodInPreBind
+from kubesched.scheduler.runtime.waiting_pods import WaitingPods
+
+
+class FiltersWithNominated(Protocol):
+    """A profile's engine, as far as its plugins may ask it."""
+
+    def fits_with_nominated(
+        self, state: CycleState, pod: PodInfo, nodes: NodeView, *, passed_before: bool = False
+    ) -> Booleans: ...
+    def reasons_with_nominated(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Counter[str]: ...
+
+
+def _not_running(work: Coroutine[Any, Any, None]) -> None:
+    work.close()
+    raise RuntimeError("the scheduler is not set up yet")
+
+
+@dataclass(kw_only=True)
+class Surroundings:
+    """What all profiles of a scheduler share."""
+
+    cluster: ClusterTables
+    objects: ObjectStores
+    clock: Clock
+    random: Random
+    gates: FeatureGates
+    api: ApiWriter
+    recorder: EventRecorder
+    nominator: Nominator
+    pod_groups: PodGroupStates
+    extenders: Sequence[Extender] = ()
+    waiting: WaitingPods = field(default_factory=WaitingPods)
+    """A pod of any profile that waits on permit may be the victim of another's."""
+    in_pre_bind: dict[str, PodInPreBind] = field(default_factory=dict)
+    """By uid; for the same reason."""
+    activate: Callable[[Iterable[PodInfo]], None] = field(default=lambda pods: None)
+    """Set once the queue exists."""
+    start_task: Callable[[Coroutine[Any, Any, None]], None] = field(default=_not_running)
+    """Set once the scheduler exists."""
+    preemption_observer: PreemptionObserver = field(default_factory=SilentPreemption)
+    volume_observer: VolumeObserver = field(default_factory=SilentVolumeObserver)
+    device_observer: DeviceObserver = field(default_factory=SilentDeviceObserver)
+
+
+class ProfileHandle:
+    """Implements `kubesched.scheduler.framework.Handle`. `engine` is set once it exists."""
+
+    def __init__(self, profile_name: str, surroundings: Surroundings) -> None:
+        self.profile_name = profile_name
+        self._shared = surroundings
+        self.cluster = surroundings.cluster
+        self.objects = surroundings.objects
+        self.clock = surroundings.clock
+        self.random = surroundings.random
+        self.gates = surroundings.gates
+        self.api = surroundings.api
+        self.recorder = surroundings.recorder
+        self.nominator = surroundings.nominator
+        self.pod_groups = surroundings.pod_groups
+        self.extenders = surroundings.extenders
+        self.waiting = surroundings.waiting
+        self.in_pre_bind = surroundings.in_pre_bind
+        self.preemption_observer = surroundings.preemption_observer
+        self.volume_observer = surroundings.volume_observer
+        self.device_observer = surroundings.device_observer
+        self.engine: FiltersWithNominated | None = None
+
+    def waiting_pods(self) -> Iterable[WaitingPod]:
+        return self.waiting
+
+    def waiting_pod(self, uid: str) -> WaitingPod | None:
+        return self.waiting.get(uid)
+
+    def cancel_binding(self, uid: str, reason: str) -> bool:
+        running = self.in_pre_bind.get(uid)
+        return running is not None and running.cancel(reason)
+
+    def activate(self, pods: Iterable[PodInfo]) -> None:
+        self._shared.activate(pods)
+
+    def start_task(self, work: Coroutine[Any, Any, None]) -> None:
+        self._shared.start_task(work)
+
+    def fits_with_nominated(
+        self, state: CycleState, pod: PodInfo, nodes: NodeView, *, passed_before: bool = False
+    ) -> Booleans:
+        assert self.engine is not None, "the profile's engine is not set up yet"
+        return self.engine.fits_with_nominated(state, pod, nodes, passed_before=passed_before)
+
+    def reasons_with_nominated(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Counter[str]:
+        assert self.engine is not None, "the profile's engine is not set up yet"
+        return self.engine.reasons_with_nominated(state, pod, nodes)

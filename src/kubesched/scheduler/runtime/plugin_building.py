@@ -1,0 +1,76 @@
+"""From a profile's configuration to its plugins. Whatever is wrong with one is a ConfigurationError that says so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cache
+from typing import Final
+
+from kubesched.config.model import ExtensionPoint, KubeSchedulerProfile
+from kubesched.errors import ConfigurationError, what_and_where
+from kubesched.scheduler.framework import (
+    EventHint,
+    FilterPlugin,
+    Handle,
+    PermitPlugin,
+    Plugin,
+    PluginFactory,
+    PreEnqueuePlugin,
+    PreFilterPlugin,
+    ReservePlugin,
+    points_served,
+)
+
+Registry = Mapping[str, PluginFactory]
+
+REJECTING: Final = (PreEnqueuePlugin, PreFilterPlugin, FilterPlugin, ReservePlugin, PermitPlugin)
+"""The points at which a pod is rejected until an event helps it (shouldHaveEnqueueExtensions)."""
+
+
+def merged_registry(in_tree: Registry, out_of_tree: Registry) -> dict[str, PluginFactory]:
+    """All plugins by name; a name that is taken is an error."""
+    taken = sorted(in_tree.keys() & out_of_tree.keys())
+    if taken:
+        raise ConfigurationError([f"a plugin named {name} already exists" for name in taken])
+    return {**in_tree, **out_of_tree}
+
+
+def points_of(registry: Registry) -> Callable[[str], Collection[ExtensionPoint] | None]:
+    """What tells the extension points of a plugin by its name; None for a name that nobody knows."""
+
+    def points(name: str) -> Collection[ExtensionPoint] | None:
+        plugin = registry.get(name)
+        if plugin is None:
+            return None
+        if not isinstance(plugin, type):
+            raise ConfigurationError([f"plugin {name}: {plugin!r} is no class"])
+        return [ExtensionPoint(point) for point in points_served(plugin)]
+
+    return cache(points)  # every point of a profile asks about every plugin
+
+
+def build(name: str, registry: Registry, config: KubeSchedulerProfile, handle: Handle) -> Plugin:
+    """A plugin with the arguments that the profile has for it."""
+    factory = registry[name]
+    try:
+        plugin = factory(config.args_of(name), handle)
+    except ConfigurationError:
+        raise
+    except Exception as error:
+        problem = f"initializing plugin {name}: {what_and_where(error)}"
+        raise ConfigurationError([problem]) from error
+    if getattr(plugin, "name", "") != name:
+        raise ConfigurationError([f"plugin {name}: its class has another `name`, or none"])
+    return plugin
+
+
+def events_of(plugin: Plugin) -> Sequence[EventHint]:
+    """What a plugin registers."""
+    try:
+        hints: Sequence[object] = tuple(plugin.events_to_register())
+    except Exception as error:
+        raise ConfigurationError([f"plugin {plugin.name}: events_to_register: {what_and_where(error)}"]) from error
+    events = [hint for hint in hints if isinstance(hint, EventHint)]
+    if len(events) < len(hints):
+        raise ConfigurationError([f"plugin {plugin.name}: events_to_register must answer with EventHints, not {hints}"])
+    return events

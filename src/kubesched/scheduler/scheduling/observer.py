@@ -1,0 +1,44 @@
+"""What becomes of attempts: the seam that metrics hang on."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from kubesched.scheduler.framework import QueuedPod
+
+
+class AttemptObserver(Protocol):
+    """Told once per attempt; must be cheap."""
+
+    def algorithm_ran(self, seconds: float) -> None:
+        """A node was looked for, PostFilter included. Told once per try where a whole group is tried."""
+        ...
+
+    def scheduled(self, profile: str, queued: QueuedPod, seconds: float) -> None: ...
+    def unschedulable(self, profile: str, seconds: float) -> None: ...
+    def failed(self, profile: str, seconds: float) -> None: ...
+
+
+class PodGroupObserver(Protocol):
+    """Told once per attempt to place a whole group; must be cheap."""
+
+    def algorithm_ran(self, seconds: float) -> None: ...
+    def attempted(self, profile: str, result: str, seconds: float) -> None:
+        """The result is `scheduled`, `unschedulable`, `waiting_on_preemption` or `error`."""
+        ...
+
+
+class SilentPodGroups:
+    """Observes nothing."""
+
+    def algorithm_ran(self, seconds: float) -> None: ...
+    def attempted(self, profile: str, result: str, seconds: float) -> None: ...
+
+
+class SilentAttempts:
+    """Observes nothing."""
+
+    def algorithm_ran(self, seconds: float) -> None: ...
+    def scheduled(self, profile: str, queued: QueuedPod, seconds: float) -> None: ...
+    def unschedulable(self, profile: str, seconds: float) -> None: ...
+    def failed(self, profile: str, seconds: float) -> None: ...

@@ -1,0 +1,76 @@
+"""The condition of a pod group that tells users how its scheduling went."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from msgspec.structs import replace
+
+from kubesched.clock import Clock, utc
+from kubesched.errors import ApiStatusError, ClientError
+from kubesched.objects import Condition, PodGroup, to_builtins
+from kubesched.scheduler.framework import ApiWriter, ObjectStores, PodGroupInfo, Status
+from kubesched.telemetry.logging import log
+
+SCHEDULED: Final = "PodGroupScheduled"
+# Seconds before each further try, with what is known of the group by then.
+PAUSES: Final = (0.05, 0.25, 1.0, 5.0)
+
+
+class PodGroupConditions:
+    """Writes `PodGroupScheduled`. A group that was scheduled once stays so, whatever becomes of later pods."""
+
+    def __init__(self, objects: ObjectStores, clock: Clock) -> None:
+        self._groups = objects.of(PodGroup)
+        self._clock = clock
+
+    async def write(self, api: ApiWriter, group: PodGroupInfo, status: Status) -> None:
+        """A group that somebody else has changed is looked at again. Hearing of our own last write may take a while,
+        too: what happens to a group within that time must not be lost, since nothing else may happen to it.
+        """
+        for pause in (*PAUSES, None):
+            try:
+                await self._write_once(api, group, status)
+            except ClientError as error:
+                is_conflict = isinstance(error, ApiStatusError) and error.code == 409
+                if is_conflict and pause is not None:
+                    await self._clock.sleep(pause)
+                    continue
+                log.error("Failed to update PodGroup status", error, podGroup=group.key)
+            return
+
+    async def _write_once(self, api: ApiWriter, group: PodGroupInfo, status: Status) -> None:
+        known = self._groups.get(group.name, group.namespace)
+        if known is None:
+            log.warning("Pod group is gone: its status is not written", podGroup=group.key)
+            return
+        conditions = self._changed(known, _condition(status))
+        if conditions is None:
+            return
+        body = {
+            "metadata": {"resourceVersion": known.metadata.resource_version},
+            "status": {"conditions": [to_builtins(condition) for condition in conditions]},
+        }
+        await api.patch(PodGroup, group.name, body, namespace=group.namespace, subresource="status")
+
+    def _changed(self, group: PodGroup, new: Condition) -> list[Condition] | None:
+        """The group's conditions with the new one; None if there is nothing to write."""
+        old = next((condition for condition in group.status.conditions if condition.type == SCHEDULED), None)
+        if old is not None and old.status == "True" != new.status:
+            return None
+        is_same_status = old is not None and old.status == new.status
+        new = replace(
+            new,
+            observed_generation=group.metadata.generation,
+            last_transition_time=old.last_transition_time if old and is_same_status else utc(self._clock),
+        )
+        if new == old:
+            return None
+        return [*(condition for condition in group.status.conditions if condition.type != SCHEDULED), new]
+
+
+def _condition(status: Status) -> Condition:
+    if status.is_success:
+        return Condition(type=SCHEDULED, status="True", reason="Scheduled")
+    reason = "Unschedulable" if status.is_rejection else "SchedulerError"
+    return Condition(type=SCHEDULED, status="False", reason=reason, message=status.message)
