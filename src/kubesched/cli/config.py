@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from kubesched.cli.gate_options import EmulatedVersion, GateList
-from kubesched.cli.standard_input import STANDARD_INPUT, read_standard_input
+from kubesched.apps.inputs.objects import STANDARD_INPUT, read_standard_input
+from kubesched.cli.options import EmulatedVersion, GateList
 from kubesched.config import FeatureGates, apply_defaults, default_config, dump_yaml, load_config
 from kubesched.config.load import check_config, read_text, translate
 from kubesched.config.model import KubeSchedulerConfiguration

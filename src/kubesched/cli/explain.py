@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import sys
-from collections.abc import Iterator
-from enum import StrEnum
-from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import typer
 from rich.console import Console
@@ -17,12 +13,17 @@ from rich.table import Table
 
 from kubesched.apps.explain.explanation import Explanation
 from kubesched.apps.explain.text import as_data, as_text
-from kubesched.apps.inputs.live_cluster import fetch_objects
 from kubesched.apps.simulate.simulation import Simulation
-from kubesched.cli.gate_options import EmulatedVersion, GateList
-from kubesched.cli.standard_input import STANDARD_INPUT, read_standard_input
-from kubesched.config import FeatureGates
-from kubesched.objects.manifests import decode_all, load_documents, read_documents, split_foreign
+from kubesched.cli.options import (
+    ConfigFile,
+    EmulatedVersion,
+    GateList,
+    KubeconfigFile,
+    ObjectFiles,
+    Output,
+    OutputFormat,
+    objects_of,
+)
 
 app = typer.Typer(add_completion=False, help="Explain a decision.")
 
@@ -31,33 +32,19 @@ PLAIN_WIDTH: Final = 240
 """Of a table that does not go to a terminal."""
 
 
-class Output(StrEnum):
-    TEXT = "text"
-    JSON = "json"
-
-
 @app.command()
 def explain(
     pod: Annotated[str, typer.Argument(metavar="POD", help="The pod: NAME, pod/NAME or NAMESPACE/NAME.")],
     namespace: Annotated[
         str, typer.Option("--namespace", "-n", metavar="NAME", help="The pod's namespace.")
     ] = "default",
-    kubeconfig: Annotated[
-        str, typer.Option(metavar="FILE", help="As kubectl's; $KUBECONFIG and ~/.kube/config by default.")
-    ] = "",
-    manifests: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--filename", "-f", metavar="PATH", help="Objects from a file or folder (- is stdin), not from a cluster."
-        ),
-    ] = None,
-    config: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The scheduler's configuration file.", exists=True)
-    ] = None,
+    kubeconfig: KubeconfigFile = "",
+    manifests: ObjectFiles = None,
+    config: ConfigFile = None,
     feature_gates: GateList = "",
     emulated_version: EmulatedVersion = "",
     matrix: Annotated[bool, typer.Option("--matrix", help="Every plugin's score for every feasible node.")] = False,
-    output: Annotated[Output, typer.Option("--output", "-o", help="For people, or for programs.")] = Output.TEXT,
+    output: OutputFormat = Output.TEXT,
 ) -> None:
     """What every plugin says about a pod on every node, what would make it fit, and whom preemption would cost.
 
@@ -66,7 +53,7 @@ def explain(
     name = pod.removeprefix("pod/")  # as `kubectl get -o name` prints it; for a namespace of that name there is -n
     key = name if "/" in name else f"{namespace}/{name}"
     with Simulation(config, feature_gates=feature_gates, emulated_version=emulated_version) as simulation:
-        simulation.add(*_objects(manifests, kubeconfig, simulation.gates))
+        simulation.add(*objects_of(manifests, kubeconfig, simulation.gates))
         explanation = simulation.explain(key)
     console = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else PLAIN_WIDTH)
     if output is Output.JSON:
@@ -75,19 +62,6 @@ def explain(
     console.print(escape(as_text(explanation)))
     if matrix:
         console.print(_matrix(explanation))
-
-
-def _objects(manifests: list[Path] | None, kubeconfig: str, gates: FeatureGates) -> list[Any]:
-    if not manifests:
-        return asyncio.run(fetch_objects(kubeconfig, gates))
-    known, foreign = split_foreign(document for path in manifests for document in _documents(path))
-    if foreign:
-        typer.echo(f"note: left out, since scheduling does not look at them: {', '.join(foreign)}", err=True)
-    return decode_all(known)
-
-
-def _documents(path: Path) -> Iterator[tuple[str, Any]]:
-    return load_documents(read_standard_input(), STANDARD_INPUT) if path == Path("-") else read_documents(path)
 
 
 def _matrix(explanation: Explanation) -> Table:

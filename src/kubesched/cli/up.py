@@ -13,7 +13,7 @@ import uvloop
 
 from kubesched.apps.up.cluster import DEMOS, ClusterOptions
 from kubesched.apps.up.lifecycle import UpSettings, run_up
-from kubesched.cli.gate_options import EmulatedVersion, GateList
+from kubesched.cli.options import EmulatedVersion, GateList
 from kubesched.cli.up_view import Headline, show_lines, show_live
 from kubesched.config import FeatureGates, default_config, load_config_file
 from kubesched.errors import ConfigurationError

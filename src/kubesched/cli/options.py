@@ -1,0 +1,48 @@
+"""Options that several commands share: the same name, the same meaning and the same help everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from kubesched.config import FeatureGates
+
+
+class Output(StrEnum):
+    TEXT = "text"
+    JSON = "json"
+
+
+KubeconfigFile = Annotated[
+    str, typer.Option("--kubeconfig", metavar="FILE", help="As kubectl's; $KUBECONFIG and ~/.kube/config by default.")
+]
+ObjectFiles = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--filename", "-f", metavar="PATH", help="Objects from a file or folder (- is stdin), not from a cluster."
+    ),
+]
+ConfigFile = Annotated[
+    Path | None, typer.Option("--config", metavar="FILE", help="The scheduler's configuration file.", exists=True)
+]
+OutputFormat = Annotated[Output, typer.Option("--output", "-o", help="For people, or for programs.")]
+GateList = Annotated[
+    str, typer.Option("--feature-gates", metavar="A=true,B=false", help="Feature gates that differ from the default.")
+]
+EmulatedVersion = Annotated[
+    str, typer.Option("--emulated-version", metavar="VERSION", help="Take the defaults of an older version: 1.33–1.36.")
+]
+
+
+def objects_of(paths: Sequence[Path] | None, kubeconfig: str, gates: FeatureGates) -> list[Any]:
+    """What `load_objects` finds; kinds that are left out are named on standard error."""
+    from kubesched.apps.inputs.objects import load_objects  # not at the top: commands without objects start faster
+
+    loaded = load_objects(paths, kubeconfig, gates)
+    if loaded.left_out:
+        typer.echo(f"note: left out, since scheduling does not look at them: {', '.join(loaded.left_out)}", err=True)
+    return loaded.objects
