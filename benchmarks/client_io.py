@@ -44,7 +44,8 @@ from kubesched.client.recorder import EventRecorder
 from kubesched.client.request_metrics import RequestMetrics
 from kubesched.client.rest import RestClient
 from kubesched.clock import SystemClock
-from kubesched.objects import ObjectMeta, Pod
+from kubesched.objects import Pod
+from kubesched.objects.meta import ObjectMeta
 from kubesched.telemetry.metrics import SchedulerMetrics
 
 GOAL = 150

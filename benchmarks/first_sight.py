@@ -19,7 +19,7 @@ from kubesched.clock import SystemClock
 from kubesched.config import FeatureGates, default_config
 from kubesched.objects import Pod
 from kubesched.objects.completion import completed
-from kubesched.scheduler.build import Outside, build_scheduler
+from kubesched.scheduler.build import Dependencies, build_scheduler
 from kubesched.testing import make_node, make_pod
 from kubesched.testing.recording import RecordingRecorder
 
@@ -61,8 +61,8 @@ def demanding(number: int) -> Pod:
 
 def main(nodes: int, pods: int) -> None:
     gates, api = FeatureGates(), MemoryApi()
-    outside = Outside(api=api, recorder=RecordingRecorder(), clock=SystemClock(), random=Random(1))  # noqa: S311
-    scheduler = build_scheduler(default_config(gates), gates, outside)
+    dependencies = Dependencies(api=api, recorder=RecordingRecorder(), clock=SystemClock(), random=Random(1))  # noqa: S311
+    scheduler = build_scheduler(default_config(gates), gates, dependencies)
     api.connect(scheduler.objects, scheduler.handlers)
     for number in range(nodes):
         labels = {ZONE: f"zone-{number % 3}"}

@@ -17,7 +17,7 @@ from random import Random
 from kubesched.apps.simulate.memory_api import MemoryApi
 from kubesched.clock import VirtualClock
 from kubesched.config import FeatureGates, default_config
-from kubesched.scheduler.build import Assembled, Outside, build_scheduler
+from kubesched.scheduler.build import Assembled, Dependencies, build_scheduler
 from kubesched.scheduler.framework import PodInfo
 from kubesched.scheduler.plugins.default_preemption import DefaultPreemption
 from kubesched.testing import EPOCH, make_node, make_pdb, make_pod
@@ -30,8 +30,8 @@ APPS = 50
 
 def full_cluster(nodes: int, pods_per_node: int, budgets: int) -> Assembled:
     gates, random = FeatureGates(), Random(1)  # noqa: S311 - the same cluster every time
-    outside = Outside(api=MemoryApi(), recorder=RecordingRecorder(), clock=VirtualClock(), random=random)
-    parts = build_scheduler(default_config(gates), gates, outside)
+    dependencies = Dependencies(api=MemoryApi(), recorder=RecordingRecorder(), clock=VirtualClock(), random=random)
+    parts = build_scheduler(default_config(gates), gates, dependencies)
     for n in range(nodes):
         parts.handlers.add(make_node(f"n{n}", cpu=f"{NODE_CPU}m", memory="64Gi"))
     for k in range(nodes * pods_per_node):

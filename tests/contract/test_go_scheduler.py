@@ -12,8 +12,7 @@ from tests.contract.real_server import find_assets
 
 from kubesched.cluster.apiserver.server import ApiServer
 from kubesched.cluster.apiserver.verbs.watching import Watch
-
-Json = dict[str, Any]
+from kubesched.objects.base import Json
 
 
 def node(name: str) -> Json:

@@ -12,7 +12,7 @@ from typing import Any
 from tests.differential.devices import claims_and_devices
 from tests.differential.volumes import claims_and_volumes
 
-Json = dict[str, Any]
+from kubesched.objects.base import Json
 
 ZONE, REGION, HOST = "topology.kubernetes.io/zone", "topology.kubernetes.io/region", "kubernetes.io/hostname"
 TOPOLOGIES = (ZONE, ZONE, HOST, REGION, "rack")

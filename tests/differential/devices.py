@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from random import Random
-from typing import Any
 
-Json = dict[str, Any]
+from kubesched.objects.base import Json
+
 API = "resource.k8s.io/v1"
 DRIVER = "gpu.example.com"
 SELECTORS = (

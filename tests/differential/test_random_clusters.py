@@ -11,15 +11,14 @@ import re
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.differential.clusters import random_case
 from tools.controlplane.install import NotInstallableError, install
 
 from kubesched.apps.conformance import CaseResult, run_case
+from kubesched.objects.base import Json
 
-Json = dict[str, Any]
 RECORDERS = 4
 FILTER_FAILED = re.compile(r'running "(\w+)" filter plugin')
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from random import Random
-from typing import Any
 
-Json = dict[str, Any]
+from kubesched.objects.base import Json
+
 DRIVER = "csi.example.com"
 ZONE = "topology.kubernetes.io/zone"
 

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from tests.e2e.processes import PATIENCE
 
-Json = dict[str, Any]
+from kubesched.objects.base import Json
 
 # kind → (API version, plural, whether it lives in a namespace)
 KINDS: dict[str, tuple[str, str, bool]] = {

@@ -11,9 +11,11 @@ import yaml
 from tests.e2e.api_client import ApiClient
 from tests.e2e.conftest import StartScheduler
 from tests.e2e.control_plane import SCHEDULER_USER, RealControlPlane, clean_environment
-from tests.e2e.manifests import Json, condition, pod
+from tests.e2e.manifests import condition, pod
 from tests.e2e.processes import Process, eventually
 from tests.e2e.scheduler import configuration
+
+from kubesched.objects.base import Json
 
 DRIVER = "gpu.example.com"
 Story = Callable[[ApiClient], Any]

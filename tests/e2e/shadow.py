@@ -17,9 +17,11 @@ from typing import Any, NamedTuple
 
 import yaml
 from tests.e2e.control_plane import ControlPlane, clean_environment
-from tests.e2e.manifests import Json, condition
+from tests.e2e.manifests import condition
 from tests.e2e.processes import Process, eventually
 from tests.e2e.scheduler import configuration, profile
+
+from kubesched.objects.base import Json
 
 SHADOW = "shadow"
 # Logged when the refused pod no longer counts in kube-scheduler's cache.

@@ -18,9 +18,11 @@ from tests.e2e.device_stories import (
     told_by_both,
     what_became_of,
 )
-from tests.e2e.manifests import Json, node, pod
+from tests.e2e.manifests import node, pod
 from tests.e2e.processes import eventually
 from tests.e2e.scheduler import profile
+
+from kubesched.objects.base import Json
 
 GPU = "example.com/gpu"
 DEVICES = {"two": 2, "three": 3, "five": 5, "seven": 7}

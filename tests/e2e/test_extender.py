@@ -14,7 +14,7 @@ from tests.e2e.control_plane import ControlPlane
 from tests.e2e.manifests import condition, node, pod
 from tests.e2e.processes import eventually
 
-Json = dict[str, Any]
+from kubesched.objects.base import Json
 
 
 class PickyExtender:

@@ -10,8 +10,10 @@ from pathlib import Path
 from tests.e2e.api_client import ApiClient
 from tests.e2e.conftest import StartScheduler
 from tests.e2e.control_plane import RealControlPlane
-from tests.e2e.manifests import Json, node, pod
+from tests.e2e.manifests import node, pod
 from tests.e2e.processes import eventually
+
+from kubesched.objects.base import Json
 
 # So much longer than a token says the API server takes it, since clocks differ.
 CLOCK_SKEW = timedelta(minutes=1)

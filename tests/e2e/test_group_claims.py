@@ -11,8 +11,10 @@ from tests.e2e.api_client import ApiClient
 from tests.e2e.conftest import StartScheduler
 from tests.e2e.control_plane import RealControlPlane
 from tests.e2e.device_stories import DRIVER, claim, device_class, devices_in, devices_of, remove_devices, told_by_both
-from tests.e2e.manifests import Json, condition, node, pod
+from tests.e2e.manifests import condition, node, pod
 from tests.e2e.processes import eventually
+
+from kubesched.objects.base import Json
 
 GATES = "GenericWorkload=true,GangScheduling=true,DRAWorkloadResourceClaims=true"
 WITHOUT_GANGS = "GenericWorkload=true,DRAWorkloadResourceClaims=true"

@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 from tests.e2e.conftest import StartScheduler
 from tests.e2e.control_plane import RealControlPlane
-from tests.e2e.manifests import Json, condition, node, pod
+from tests.e2e.manifests import condition, node, pod
 from tests.e2e.processes import eventually
 from tests.e2e.shadow import shadow_scheduler
+
+from kubesched.objects.base import Json
 
 PODS = 200
 ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"

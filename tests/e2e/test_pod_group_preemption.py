@@ -14,9 +14,11 @@ import yaml
 from tests.e2e.api_client import ApiError
 from tests.e2e.conftest import wipe
 from tests.e2e.control_plane import SCHEDULER_USER, RealControlPlane, clean_environment
-from tests.e2e.manifests import Json, condition, node, pod
+from tests.e2e.manifests import condition, node, pod
 from tests.e2e.processes import Process, eventually
 from tests.e2e.scheduler import Scheduler, configuration
+
+from kubesched.objects.base import Json
 
 GATES = "GenericWorkload=true,GangScheduling=true,WorkloadAwarePreemption=true"
 CLASSES = {"low": 10, "middle": 20, "high": 100, "meek": 100}

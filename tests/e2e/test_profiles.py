@@ -6,9 +6,11 @@ from collections import Counter
 
 from tests.e2e.conftest import StartScheduler
 from tests.e2e.control_plane import ControlPlane
-from tests.e2e.manifests import Json, node, pod
+from tests.e2e.manifests import node, pod
 from tests.e2e.processes import eventually
 from tests.e2e.scheduler import profile
+
+from kubesched.objects.base import Json
 
 PACKING = {
     "name": "NodeResourcesFit",

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from tests.e2e.conftest import StartScheduler
 from tests.e2e.control_plane import ControlPlane
-from tests.e2e.manifests import Json, node, pod
+from tests.e2e.manifests import node, pod
 from tests.e2e.processes import eventually
+
+from kubesched.objects.base import Json
 
 CLAIM = "data"
 NODE_WITH_DISK = "n2"

@@ -10,7 +10,6 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
-from typing import Any
 
 import msgspec
 import pytest
@@ -21,8 +20,8 @@ from kubesched.client.kubeconfig import load
 from kubesched.client.rest import RestClient
 from kubesched.clock import SystemClock
 from kubesched.errors import ApiStatusError
+from kubesched.objects.base import Json
 
-Json = dict[str, Any]
 # A wait ends when its condition holds; this is only when to give up.
 TIME_LIMIT = 120.0
 

@@ -21,8 +21,9 @@ from kubesched.apps.simulate.memory_api import MemoryApi
 from kubesched.clock import VirtualClock, utc
 from kubesched.config import FeatureGates, default_config
 from kubesched.errors import ApiStatusError, TransportError
-from kubesched.objects import Node, Pod, PodCondition
-from kubesched.scheduler.build import Assembled, Outside, build_scheduler
+from kubesched.objects import Node, Pod
+from kubesched.objects.pod import PodCondition
+from kubesched.scheduler.build import Assembled, Dependencies, build_scheduler
 from kubesched.scheduler.framework import NominatingInfo
 from kubesched.testing.builders import ZONE_LABEL, make_node, make_pod
 from kubesched.testing.recording import RecordingRecorder
@@ -85,8 +86,10 @@ class Driver:
         self.random = Random(seed)
         self.clock = VirtualClock()
         self.api = FaultyApi(self.clock, Random(seed + 1000))
-        outside = Outside(api=self.api, recorder=RecordingRecorder(), clock=self.clock, random=Random(seed + 2000))
-        self.parts: Assembled = build_scheduler(CONFIG, GATES, outside)
+        dependencies = Dependencies(
+            api=self.api, recorder=RecordingRecorder(), clock=self.clock, random=Random(seed + 2000)
+        )
+        self.parts: Assembled = build_scheduler(CONFIG, GATES, dependencies)
         self.api.connect(self.parts.objects, self.parts.handlers)
         self.serial = 0
         self.steps = (

@@ -17,10 +17,12 @@ from msgspec.structs import replace
 from kubesched.apps.simulate.memory_api import MemoryApi
 from kubesched.clock import VirtualClock
 from kubesched.config import FeatureGates, default_config
-from kubesched.objects import Node, Pod, Quantity, Taint
+from kubesched.objects import Node, Pod
+from kubesched.objects.affinity import Taint
 from kubesched.objects.completion import completed
+from kubesched.objects.quantity import Quantity
 from kubesched.scheduler import build
-from kubesched.scheduler.build import Outside, build_scheduler
+from kubesched.scheduler.build import Dependencies, build_scheduler
 from kubesched.scheduler.engine import evaluations
 from kubesched.testing.builders import EPOCH, HOSTNAME_LABEL, ZONE_LABEL, make_node, make_pod
 from kubesched.testing.recording import RecordingRecorder
@@ -37,9 +39,9 @@ class Soak:
     def __init__(self, pod: Callable[[int], Pod], memory: int = MEMORY) -> None:
         self.pod = pod
         api = MemoryApi()
-        outside = Outside(api=api, recorder=RecordingRecorder(), clock=VirtualClock(), random=Random(0))
+        dependencies = Dependencies(api=api, recorder=RecordingRecorder(), clock=VirtualClock(), random=Random(0))
         with patch.object(build, "BYTES_FOR_EVALUATIONS", memory):
-            self.made = build_scheduler(default_config(GATES), GATES, outside)
+            self.made = build_scheduler(default_config(GATES), GATES, dependencies)
         api.connect(self.made.objects, self.made.handlers)
         self.cluster = self.made.cache.cluster
         [self.evaluator] = self.made.evaluators.values()

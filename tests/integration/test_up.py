@@ -13,8 +13,6 @@ from typing import Any
 
 import pytest
 
-Json = dict[str, Any]
-
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
 PODS = "/api/v1/namespaces/default/pods"
 WEB = """
@@ -29,6 +27,7 @@ spec:
     spec: {containers: [{name: c, image: 'nginx:1', resources: {requests: {cpu: 100m}}}]}
 """
 PREFERS_ONE_NODE = """
+from kubesched.objects.base import Json
 from kubesched.scheduler.framework import ScorePlugin
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-Json = dict[str, Any]
+from kubesched.objects.base import Json
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "devices.yaml"
 PODS = "/api/v1/namespaces/default/pods"

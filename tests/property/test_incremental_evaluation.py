@@ -27,17 +27,8 @@ from kubesched.config.plugin_args import (
     ResourceSpec,
     ScoringStrategy,
 )
-from kubesched.objects import (
-    CSINode,
-    Namespace,
-    Node,
-    ObjectMeta,
-    PersistentVolume,
-    PersistentVolumeClaim,
-    Pod,
-    Service,
-    convert,
-)
+from kubesched.objects import CSINode, Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, Service, convert
+from kubesched.objects.meta import ObjectMeta
 from kubesched.scheduler.columns import Integers, NodeView, PodInfo, PodTemplate, WhatIf, pod_counts
 from kubesched.scheduler.engine import Evaluator, Lineup, evaluations, graded_totals, kept
 from kubesched.scheduler.engine.pre_filtering import run_pre_filters

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kubesched.errors import PluginError
-from kubesched.objects import Quantity
+from kubesched.objects.quantity import Quantity
 
 
 def test_a_plugin_that_raised_names_its_own_line() -> None:

@@ -54,7 +54,7 @@ def install(environ: Mapping[str, str] = os.environ) -> Path:
 
 
 def cache_folder(environ: Mapping[str, str] = os.environ) -> Path:
-    """Outside the repository, since it outlives checkouts."""
+    """Dependencies the repository, since it outlives checkouts."""
     root = environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(root) / "kubesched" / f"controlplane-{KUBERNETES_VERSION}"
 

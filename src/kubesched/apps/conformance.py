@@ -20,7 +20,7 @@ from kubesched.clock import VirtualClock
 from kubesched.config import FeatureGates, default_config, load_config
 from kubesched.errors import InvalidObjectError, KubeschedError
 from kubesched.objects import Node, Pod, convert, decode_object
-from kubesched.scheduler.build import Assembled, Outside, build_scheduler
+from kubesched.scheduler.build import Assembled, Dependencies, build_scheduler
 from kubesched.scheduler.framework import EventRecorder, Status
 
 
@@ -99,8 +99,8 @@ def build_case(case: Mapping[str, Any]) -> Assembled:
     gates = FeatureGates()
     config = load_config(json.dumps(case["config"]), gates) if case.get("config") else default_config(gates)
     api, recorder = MemoryApi(), NoEvents()
-    outside = Outside(api=api, recorder=_as_recorder(recorder), clock=VirtualClock(), random=Random(0))  # noqa: S311
-    assembled = build_scheduler(config, gates, outside)
+    dependencies = Dependencies(api=api, recorder=_as_recorder(recorder), clock=VirtualClock(), random=Random(0))  # noqa: S311
+    assembled = build_scheduler(config, gates, dependencies)
     api.connect(assembled.objects, assembled.handlers)
     for obj in sorted(map(decode_object, case["objects"]), key=_as_listed):
         if isinstance(obj, Pod) and obj.is_terminal:

@@ -16,7 +16,10 @@ from kubesched.client.informer import Informer
 from kubesched.client.rest import RestClient
 from kubesched.clock import Clock, utc
 from kubesched.errors import ClientError
-from kubesched.objects import LeaseCandidate, LeaseCandidateSpec, MicroTime, ObjectMeta, to_builtins
+from kubesched.objects import LeaseCandidate, to_builtins
+from kubesched.objects.base import MicroTime
+from kubesched.objects.coordination import LeaseCandidateSpec
+from kubesched.objects.meta import ObjectMeta
 from kubesched.telemetry.logging import log
 
 RENEW_SECONDS: Final = 300.0

@@ -15,7 +15,9 @@ from typing import Final
 import msgspec
 
 from kubesched.client.rest import ApiObject
-from kubesched.objects import KIND_OF, Event, EventSeries, ObjectMeta, ObjectReference
+from kubesched.objects import KIND_OF, Event
+from kubesched.objects.event import EventSeries
+from kubesched.objects.meta import ObjectMeta, ObjectReference
 
 # Ours: upstream's memory knows no bound.
 MOST_REMEMBERED: Final = 10_000

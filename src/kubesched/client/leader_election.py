@@ -25,7 +25,7 @@ from kubesched.client.backoff import jittered
 from kubesched.client.lease_lock import LeaderRecord, LeaseLock
 from kubesched.clock import Clock, utc
 from kubesched.errors import ApiStatusError, ConfigurationError, KubeschedError
-from kubesched.objects import MicroTime
+from kubesched.objects.base import MicroTime
 from kubesched.telemetry.logging import log
 
 JITTER: Final = 1.2

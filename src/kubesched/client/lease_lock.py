@@ -9,7 +9,9 @@ import msgspec
 from kubesched.client.paths import collection_path, object_path
 from kubesched.client.rest import RestClient
 from kubesched.errors import IllegalTransitionError, TransportError
-from kubesched.objects import KIND_OF, Lease, MicroTime, ObjectReference, convert, encode, to_builtins
+from kubesched.objects import KIND_OF, Lease, convert, encode, to_builtins
+from kubesched.objects.base import MicroTime
+from kubesched.objects.meta import ObjectReference
 
 _LEASE: Final = KIND_OF[Lease]
 

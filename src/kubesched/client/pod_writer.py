@@ -15,7 +15,8 @@ from kubesched.client.slots import Slots
 from kubesched.client.status_patch import pod_status_patch
 from kubesched.clock import Clock, utc
 from kubesched.errors import ApiStatusError, ClientError, TransportError
-from kubesched.objects import KIND_OF, Pod, PodCondition, encode
+from kubesched.objects import KIND_OF, Pod, encode
+from kubesched.objects.pod import PodCondition
 from kubesched.scheduler.framework import NominatingInfo, NominatingMode
 from kubesched.telemetry.logging import log
 

@@ -21,7 +21,8 @@ from kubesched.client.paths import collection_path, object_path
 from kubesched.client.rest import STRATEGIC_MERGE, ApiObject, RestClient, manifest_json
 from kubesched.clock import Clock
 from kubesched.errors import ApiStatusError, ClientError
-from kubesched.objects import KIND_OF, Event, ObjectReference, encode
+from kubesched.objects import KIND_OF, Event, encode
+from kubesched.objects.meta import ObjectReference
 from kubesched.telemetry.logging import log
 
 # event_broadcaster.go

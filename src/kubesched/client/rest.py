@@ -19,7 +19,8 @@ from kubesched.client.retries import MOST_RETRIES, retry_delay
 from kubesched.client.transport import JSON, TIME_LIMIT, Transport, raise_status
 from kubesched.clock import Clock
 from kubesched.errors import ApiStatusError, ClientError
-from kubesched.objects import KIND_OF, ListMeta, ObjectMeta, decode, encode
+from kubesched.objects import KIND_OF, decode, encode
+from kubesched.objects.meta import ListMeta, ObjectMeta
 from kubesched.telemetry.logging import log
 
 STRATEGIC_MERGE: Final = "application/strategic-merge-patch+json"

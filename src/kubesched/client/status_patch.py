@@ -7,7 +7,8 @@ from typing import Any
 
 import msgspec
 
-from kubesched.objects import PodCondition, PodStatus, to_builtins
+from kubesched.objects import to_builtins
+from kubesched.objects.pod import PodCondition, PodStatus
 
 
 def pod_status_patch(

@@ -12,10 +12,8 @@ from typing import Any, Final
 from kubesched.clock import Clock, utc
 from kubesched.cluster.apiserver.api import Api
 from kubesched.errors import RequestRefusedError
-from kubesched.objects import ObjectMeta
+from kubesched.objects.meta import ObjectMeta
 from kubesched.telemetry.logging import log
-
-Json = dict[str, Any]
 
 BURST_PER_OBJECT: Final = 25
 SECONDS_PER_EVENT: Final = 300.0

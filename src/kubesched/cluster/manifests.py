@@ -8,9 +8,8 @@ from typing import Any, Final
 
 from kubesched.cluster.apiserver.api import Api
 from kubesched.errors import ConfigurationError, InvalidObjectError, RequestRefusedError
+from kubesched.objects.base import Json
 from kubesched.objects.manifests import read_documents
-
-Json = dict[str, Any]
 
 CREATE_AFTER: Final = "kubesched.io/create-after-seconds"
 SET_BY_SERVER: Final = ("resourceVersion", "uid", "creationTimestamp", "generation", "managedFields", "selfLink")

@@ -12,7 +12,8 @@ from typing import Generic, Protocol, TypeVar
 from kubesched.cluster.apiserver.api import Api
 from kubesched.cluster.apiserver.storage import ChangeType, Entry
 from kubesched.errors import InvalidObjectError
-from kubesched.objects import ObjectMeta, decode
+from kubesched.objects import decode
+from kubesched.objects.meta import ObjectMeta
 from kubesched.telemetry.logging import log
 
 

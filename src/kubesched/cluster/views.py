@@ -6,24 +6,20 @@ Whoever writes an object works on the whole of it, as the API hands it out.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
-from kubesched.objects import (
-    ObjectMeta,
-    OwnerReference,
+from kubesched.objects.affinity import Taint, Toleration
+from kubesched.objects.base import Json, KubeStruct
+from kubesched.objects.dra import ResourceClaimConsumerReference
+from kubesched.objects.meta import ObjectMeta, OwnerReference
+from kubesched.objects.pod import (
     PodExtendedResourceClaimStatus,
     PodResourceClaim,
     PodResourceClaimStatus,
     PodSchedulingGroup,
-    ResourceClaimConsumerReference,
-    Taint,
-    Toleration,
 )
-from kubesched.objects.base import KubeStruct
-
-Json = dict[str, Any]
 
 FINISHED: Final = ("Succeeded", "Failed")
 

@@ -50,7 +50,7 @@ from kubesched.config.plugin_args import (
 )
 from kubesched.config.policy_model import LabelsPresence, Policy, PredicatePolicy, PriorityPolicy
 from kubesched.errors import ConfigurationError
-from kubesched.objects import NodeAffinity, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
+from kubesched.objects.affinity import NodeAffinity, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

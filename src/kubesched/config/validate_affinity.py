@@ -7,7 +7,7 @@ from typing import Final
 
 from kubesched.config.field_errors import invalid, not_supported
 from kubesched.config.qualified_name import objections_to_label_key, objections_to_label_value
-from kubesched.objects import NodeAffinity, NodeSelectorRequirement, NodeSelectorTerm
+from kubesched.objects.affinity import NodeAffinity, NodeSelectorRequirement, NodeSelectorTerm
 
 _LABEL_OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 _FIELD_OPERATORS: Final = ("In", "NotIn")

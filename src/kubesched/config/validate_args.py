@@ -29,7 +29,7 @@ from kubesched.config.plugin_args import (
 )
 from kubesched.config.qualified_name import objections_to_label_key
 from kubesched.config.validate_affinity import validate_added_affinity
-from kubesched.objects import TopologySpreadConstraint
+from kubesched.objects.affinity import TopologySpreadConstraint
 
 _STRATEGIES: Final = (LEAST_ALLOCATED, MOST_ALLOCATED, REQUESTED_TO_CAPACITY_RATIO)
 _WHEN_UNSATISFIABLE: Final = ("DoNotSchedule", "ScheduleAnyway")

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any, dataclass_transform
+from typing import Any, TypeAlias, dataclass_transform
 
 import msgspec
+
+Json: TypeAlias = dict[str, Any]
+"""An object as JSON or YAML gives it, where a struct would lose what it does not know."""
 
 
 class _KeywordOnly(msgspec.StructMeta):

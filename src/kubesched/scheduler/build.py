@@ -29,7 +29,7 @@ from kubesched.scheduler.framework import (
 )
 from kubesched.scheduler.framework.events import ANY_EVENT
 from kubesched.scheduler.plugins.registry import IN_TREE
-from kubesched.scheduler.runtime.handle import Surroundings
+from kubesched.scheduler.runtime.handle import SharedServices
 from kubesched.scheduler.runtime.observer import PluginObserver, SilentObserver
 from kubesched.scheduler.runtime.plugin_building import merged_registry
 from kubesched.scheduler.runtime.profile import Profile
@@ -53,7 +53,7 @@ from kubesched.scheduler.state.queue import SILENT, QueueObserver, QueueSettings
 
 
 @dataclass(kw_only=True)
-class Outside:
+class Dependencies:
     """What a scheduler needs from outside: the API server, time, chance, and somebody to watch."""
 
     api: ApiWriter
@@ -87,21 +87,23 @@ class Assembled:
     evaluators: Mapping[str, Evaluator]
 
 
-def build_scheduler(config: KubeSchedulerConfiguration, gates: FeatureGates, outside: Outside) -> Assembled:
+def build_scheduler(config: KubeSchedulerConfiguration, gates: FeatureGates, dependencies: Dependencies) -> Assembled:
     """Raises ConfigurationError with everything that is wrong in the configuration's profiles."""
-    clock, attempts, tasks = outside.clock, outside.attempts or SilentAttempts(), BackgroundTasks()
+    clock, attempts, tasks = dependencies.clock, dependencies.attempts or SilentAttempts(), BackgroundTasks()
     cluster, objects = ClusterTables(resource_features(gates)), ObjectStores()
-    cache = Cache(cluster, clock, ttl=outside.assumed_ttl)
+    cache = Cache(cluster, clock, ttl=dependencies.assumed_ttl)
     nominator = PodNominator(objects.of(Pod))
-    surroundings = _surroundings(cache, objects, nominator, gates, outside)
-    profiles = _profiles(config, surroundings, outside)
-    queue = _queue(config, profiles, nominator, gates, outside)
-    surroundings.activate, surroundings.start_task = queue.activate, tasks.start
+    services = _shared_services(cache, objects, nominator, gates, dependencies)
+    profiles = _profiles(config, services, dependencies)
+    queue = _queue(config, profiles, nominator, gates, dependencies)
+    services.activate, services.start_task = queue.activate, tasks.start
 
     memory = BYTES_FOR_EVALUATIONS // len(profiles)
-    evaluators = {name: _evaluator(profile, cluster, nominator, outside, memory) for name, profile in profiles.items()}
+    evaluators = {
+        name: _evaluator(profile, cluster, nominator, dependencies, memory) for name, profile in profiles.items()
+    }
     failure = FailureHandler(queue, objects, cluster.templates.info, tasks.start, clock, attempts)
-    chain, sampler = ExtenderChain(outside.extenders), Sampler(cache, config.percentage_of_nodes_to_score)
+    chain, sampler = ExtenderChain(dependencies.extenders), Sampler(cache, config.percentage_of_nodes_to_score)
     cycles = {n: SchedulingCycle(profile, evaluators[n], cache, chain, sampler) for n, profile in profiles.items()}
     announces = gates.enabled("NominatedNodeNameForExpectation")
     bindings = {
@@ -112,14 +114,14 @@ def build_scheduler(config: KubeSchedulerConfiguration, gates: FeatureGates, out
         profiles,
         cycles,
         bindings,
-        _group_trials(profiles, cycles, cluster, gates, outside, attempts),
+        _group_trials(profiles, cycles, cluster, gates, dependencies, attempts),
         queue=queue,
         pod_groups=cache.pod_groups,
         failure=failure,
         conditions=PodGroupConditions(objects, clock),
         start_task=tasks.start,
         clock=clock,
-        observer=outside.pod_groups or SilentPodGroups(),
+        observer=dependencies.pod_groups or SilentPodGroups(),
         preemption=PodGroupPreemption(cache, objects) if gates.enabled("WorkloadAwarePreemption") else None,
     )
     scheduler = Scheduler(
@@ -139,7 +141,7 @@ def build_scheduler(config: KubeSchedulerConfiguration, gates: FeatureGates, out
         queue,
         objects,
         profiles.keys(),
-        rejects_waiting=lambda pod: surroundings.waiting.reject(pod.metadata.uid),
+        rejects_waiting=lambda pod: services.waiting.reject(pod.metadata.uid),
         wakes_on_new_pods=gates.enabled("GangScheduling"),
         tainted_slices=TaintedSlices(objects) if gates.enabled("DRADeviceTaintRules") else None,
     )
@@ -164,34 +166,36 @@ def resource_features(gates: FeatureGates) -> ResourceFeatures:
     )
 
 
-def _surroundings(
-    cache: Cache, objects: ObjectStores, nominator: PodNominator, gates: FeatureGates, outside: Outside
-) -> Surroundings:
-    return Surroundings(
+def _shared_services(
+    cache: Cache, objects: ObjectStores, nominator: PodNominator, gates: FeatureGates, dependencies: Dependencies
+) -> SharedServices:
+    return SharedServices(
         cluster=cache.cluster,
         objects=objects,
-        clock=outside.clock,
-        random=outside.random,
+        clock=dependencies.clock,
+        random=dependencies.random,
         gates=gates,
-        api=outside.api,
-        recorder=outside.recorder,
+        api=dependencies.api,
+        recorder=dependencies.recorder,
         nominator=nominator,
         pod_groups=cache.pod_groups,
-        extenders=outside.extenders,
-        preemption_observer=outside.preemption or SilentPreemption(),
-        volume_observer=outside.volumes or SilentVolumeObserver(),
-        device_observer=outside.devices or SilentDeviceObserver(),
+        extenders=dependencies.extenders,
+        preemption_observer=dependencies.preemption or SilentPreemption(),
+        volume_observer=dependencies.volumes or SilentVolumeObserver(),
+        device_observer=dependencies.devices or SilentDeviceObserver(),
     )
 
 
-def _profiles(config: KubeSchedulerConfiguration, surroundings: Surroundings, outside: Outside) -> dict[str, Profile]:
-    registry = merged_registry(IN_TREE, outside.plugins or {})
-    observer = outside.calls or SilentObserver()
+def _profiles(
+    config: KubeSchedulerConfiguration, services: SharedServices, dependencies: Dependencies
+) -> dict[str, Profile]:
+    registry = merged_registry(IN_TREE, dependencies.plugins or {})
+    observer = dependencies.calls or SilentObserver()
     profiles: dict[str, Profile] = {}
     problems: list[str] = []
     for profile_config in config.profiles:
         try:
-            profile = Profile(profile_config, registry, surroundings, observer)
+            profile = Profile(profile_config, registry, services, observer)
         except ConfigurationError as error:
             problems += error.problems
         else:
@@ -209,38 +213,38 @@ def _queue(
     profiles: Mapping[str, Profile],
     nominator: PodNominator,
     gates: FeatureGates,
-    outside: Outside,
+    dependencies: Dependencies,
 ) -> SchedulingQueue:
     settings = QueueSettings(
         initial_backoff=config.pod_initial_backoff_seconds,
         max_backoff=config.pod_max_backoff_seconds,
-        max_unschedulable=outside.max_unschedulable,
+        max_unschedulable=dependencies.max_unschedulable,
         pop_from_backoff=gates.enabled("SchedulerPopFromBackoffQ"),
         pod_groups=gates.enabled("GenericWorkload"),
         resource_features=resource_features(gates),
     )
     return SchedulingQueue(
         next(iter(profiles.values())).queue_sort,
-        outside.clock,
+        dependencies.clock,
         pre_enqueue={name: profile.pre_enqueues for name, profile in profiles.items()},
-        hints={name: _hints(profile, outside) for name, profile in profiles.items()},
+        hints={name: _hints(profile, dependencies) for name, profile in profiles.items()},
         settings=settings,
         nominator=nominator,
-        observer=outside.queue,
+        observer=dependencies.queue,
     )
 
 
-def _hints(profile: Profile, outside: Outside) -> Mapping[str, Sequence[EventHint]]:
+def _hints(profile: Profile, dependencies: Dependencies) -> Mapping[str, Sequence[EventHint]]:
     """Any event wakes a pod that an extender rejected: nobody knows what extenders look at."""
-    return {**profile.event_hints(), EXTENDER: (ANY_EVENT,)} if outside.extenders else profile.event_hints()
+    return {**profile.event_hints(), EXTENDER: (ANY_EVENT,)} if dependencies.extenders else profile.event_hints()
 
 
-def _stopwatch(profile: Profile, outside: Outside) -> Stopwatch | None:
-    return Stopwatch(outside.calls, outside.clock, profile.name) if outside.calls is not None else None
+def _stopwatch(profile: Profile, dependencies: Dependencies) -> Stopwatch | None:
+    return Stopwatch(dependencies.calls, dependencies.clock, profile.name) if dependencies.calls is not None else None
 
 
 def _evaluator(
-    profile: Profile, cluster: ClusterTables, nominator: PodNominator, outside: Outside, memory: int
+    profile: Profile, cluster: ClusterTables, nominator: PodNominator, dependencies: Dependencies, memory: int
 ) -> Evaluator:
     lineup = Lineup(
         pre_filters=profile.pre_filters,
@@ -248,7 +252,7 @@ def _evaluator(
         pre_scores=profile.pre_scores,
         scores=[(plugin, profile.score_weights[plugin.name]) for plugin in profile.scores],
     )
-    evaluator = Evaluator(lineup, cluster, nominator, outside.random, _stopwatch(profile, outside), memory)
+    evaluator = Evaluator(lineup, cluster, nominator, dependencies.random, _stopwatch(profile, dependencies), memory)
     profile.handle.engine = evaluator
     return evaluator
 
@@ -258,13 +262,19 @@ def _group_trials(
     cycles: Mapping[str, SchedulingCycle],
     cluster: ClusterTables,
     gates: FeatureGates,
-    outside: Outside,
+    dependencies: Dependencies,
     attempts: AttemptObserver,
 ) -> dict[str, GroupTrial]:
     topology_aware = gates.enabled("TopologyAwareWorkloadScheduling")
     return {
         name: GroupTrial(
-            profile, cycles[name], cluster, outside.random, outside.clock, attempts, topology_aware=topology_aware
+            profile,
+            cycles[name],
+            cluster,
+            dependencies.random,
+            dependencies.clock,
+            attempts,
+            topology_aware=topology_aware,
         )
         for name, profile in profiles.items()
     }

@@ -7,7 +7,8 @@ from typing import Final, Literal
 
 from prometheus_client.core import GaugeMetricFamily, Metric
 
-from kubesched.objects import Container, Pod
+from kubesched.objects import Pod
+from kubesched.objects.pod import Container
 from kubesched.objects.quantity import Quantity
 
 Kind = Literal["requests", "limits"]

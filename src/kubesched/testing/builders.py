@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, TypeAlias
 
-from kubesched.objects import KubeStruct, Node, Pod, convert, to_builtins
+from kubesched.objects import Node, Pod, convert, to_builtins
+from kubesched.objects.base import KubeStruct
 
 Json: TypeAlias = Mapping[str, Any] | KubeStruct
 """A part of a manifest: a dict in Kubernetes' JSON form, or the struct itself."""

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from kubesched.objects import Pod, PodCondition
+from kubesched.objects import Pod
+from kubesched.objects.pod import PodCondition
 from kubesched.scheduler.framework import NominatingInfo
 
 T = TypeVar("T")

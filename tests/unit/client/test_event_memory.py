@@ -7,7 +7,8 @@ import random
 import pytest
 
 from kubesched.client.event_memory import EventMemory, Occurrence, truncate
-from kubesched.objects import Event, ObjectMeta, Pod
+from kubesched.objects import Event, Pod
+from kubesched.objects.meta import ObjectMeta
 
 
 class Scene:

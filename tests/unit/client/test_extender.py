@@ -14,7 +14,10 @@ from kubesched.client.transport import JSON, Response
 from kubesched.clock import VirtualClock
 from kubesched.config.model import Extender, ExtenderManagedResource, ExtenderTLSConfig
 from kubesched.errors import ConfigurationError, ExtenderError, TransportError
-from kubesched.objects import Container, Node, ObjectMeta, Pod, PodSpec, Quantity, ResourceRequirements
+from kubesched.objects import Node, Pod
+from kubesched.objects.meta import ObjectMeta
+from kubesched.objects.pod import Container, PodSpec, ResourceRequirements
+from kubesched.objects.quantity import Quantity
 from kubesched.scheduler.framework import Victims
 
 

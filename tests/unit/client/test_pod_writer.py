@@ -13,7 +13,9 @@ from kubesched.client.rest import RestClient
 from kubesched.client.transport import Response
 from kubesched.clock import VirtualClock
 from kubesched.errors import ApiStatusError, TransportError
-from kubesched.objects import ObjectMeta, PersistentVolumeClaim, Pod, PodCondition, PodStatus, ResourceClaim
+from kubesched.objects import PersistentVolumeClaim, Pod, ResourceClaim
+from kubesched.objects.meta import ObjectMeta
+from kubesched.objects.pod import PodCondition, PodStatus
 from kubesched.scheduler.framework import ApiWriter, NominatingInfo, NominatingMode
 from kubesched.testing.fake_api_server import FakeApiServer, failure
 

@@ -12,7 +12,8 @@ from kubesched.client.recorder import FINISH_SECONDS, GATHER_SECONDS, QUEUE_LENG
 from kubesched.client.rest import RestClient
 from kubesched.clock import VirtualClock
 from kubesched.errors import TransportError
-from kubesched.objects import Node, ObjectMeta, Pod
+from kubesched.objects import Node, Pod
+from kubesched.objects.meta import ObjectMeta
 from kubesched.testing.fake_api_server import FakeApiServer, failure
 
 EVENTS = "/apis/events.k8s.io/v1/events"

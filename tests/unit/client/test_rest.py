@@ -13,7 +13,8 @@ from kubesched.client.rest import FinishedRequest, RestClient, manifest_json
 from kubesched.client.transport import Response
 from kubesched.clock import VirtualClock
 from kubesched.errors import ApiStatusError, TransportError
-from kubesched.objects import ObjectMeta, Pod
+from kubesched.objects import Pod
+from kubesched.objects.meta import ObjectMeta
 from kubesched.testing.fake_api_server import FakeApiServer, failure
 
 PODS = "/api/v1/pods"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kubesched.client.status_patch import pod_status_patch
-from kubesched.objects import PodCondition, PodStatus
+from kubesched.objects.pod import PodCondition, PodStatus
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, 678, tzinfo=UTC)
 BEFORE = datetime(2026, 1, 1, tzinfo=UTC)

@@ -24,8 +24,7 @@ from kubesched.cluster.manifests import create_all
 from kubesched.cluster.observed import Observed
 from kubesched.cluster.views import NodeRecord, PodView
 from kubesched.errors import RequestRefusedError
-
-Json = dict[str, Any]
+from kubesched.objects.base import Json
 
 TIMINGS = Timings(start=0.5, stop=1.0, job_run=5.0, ready_after=1.0, spread=0.0, pull_per_gigabyte=0.0)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from typing import Any
 
 import pytest
 
@@ -12,10 +11,10 @@ from kubesched.cluster.apiserver.api import Api
 from kubesched.cluster.apiserver.bootstrap import bootstrap
 from kubesched.cluster.apiserver.storage import Store
 from kubesched.cluster.local_events import EventWriter
-from kubesched.objects import ObjectMeta
+from kubesched.objects.base import Json
+from kubesched.objects.meta import ObjectMeta
 
 POD = ObjectMeta(name="p", namespace="default", uid="u1")
-Json = dict[str, Any]
 
 
 @pytest.fixture

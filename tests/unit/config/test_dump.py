@@ -36,8 +36,7 @@ from kubesched.config.plugin_args import (
     UtilizationShapePoint,
     VolumeBindingArgs,
 )
-from kubesched.objects import (
-    LabelSelector,
+from kubesched.objects.affinity import (
     NodeAffinity,
     NodeSelector,
     NodeSelectorRequirement,
@@ -45,6 +44,7 @@ from kubesched.objects import (
     PreferredSchedulingTerm,
     TopologySpreadConstraint,
 )
+from kubesched.objects.meta import LabelSelector
 
 GATES = FeatureGates()
 

@@ -22,7 +22,7 @@ from kubesched.config.plugin_args import (
 )
 from kubesched.config.policy import translate_policy
 from kubesched.errors import ConfigurationError
-from kubesched.objects import NodeAffinity, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
+from kubesched.objects.affinity import NodeAffinity, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 
 FILTERS = [
     "NodeUnschedulable",

@@ -12,14 +12,9 @@ import pytest
 from kubesched.errors import InvalidObjectError
 from kubesched.objects import (
     KINDS,
-    DeviceAttribute,
     Lease,
-    LeaseSpec,
-    MicroTime,
     Node,
-    ObjectList,
     Pod,
-    Quantity,
     ResourceSlice,
     convert,
     decode,
@@ -28,6 +23,11 @@ from kubesched.objects import (
     to_builtins,
     to_manifest,
 )
+from kubesched.objects.base import MicroTime
+from kubesched.objects.coordination import LeaseSpec
+from kubesched.objects.dra import DeviceAttribute
+from kubesched.objects.meta import ObjectList
+from kubesched.objects.quantity import Quantity
 
 POD = {
     "apiVersion": "v1",

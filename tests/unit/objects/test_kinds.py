@@ -6,7 +6,9 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from kubesched.objects import KIND_OF, KINDS, MicroTime, Pod, is_extended_resource, is_scalar_resource
+from kubesched.objects import KIND_OF, KINDS, Pod
+from kubesched.objects.base import MicroTime
+from kubesched.objects.resource_names import is_extended_resource, is_scalar_resource
 from kubesched.testing import make_node, make_pod
 
 

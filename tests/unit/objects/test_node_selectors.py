@@ -7,14 +7,13 @@ from typing import Any
 import pytest
 
 from kubesched.errors import InvalidObjectError
-from kubesched.objects import (
+from kubesched.objects import convert
+from kubesched.objects.affinity import NodeSelector, PreferredSchedulingTerm
+from kubesched.objects.node_selectors import (
     NodeMatcher,
-    NodeSelector,
-    PreferredSchedulingTerm,
     compile_node_selector,
     compile_node_selector_strictly,
     compile_preferred_terms,
-    convert,
 )
 
 LABELS = {"zone": "a", "disk": "ssd", "cores": "16"}

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from kubesched.objects import (
-    Pod,
+from kubesched.objects import Pod
+from kubesched.objects.pod_resources import (
     PodUsage,
     ResourceFeatures,
     allocation_score_requests,

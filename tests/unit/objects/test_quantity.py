@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kubesched.objects import Quantity
+from kubesched.objects.quantity import Quantity
 
 SUFFIXES = {
     "n": -9,

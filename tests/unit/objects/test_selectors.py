@@ -7,16 +7,15 @@ from typing import Any
 import pytest
 
 from kubesched.errors import InvalidObjectError
-from kubesched.objects import (
+from kubesched.objects import convert
+from kubesched.objects.label_query import parse_label_selector
+from kubesched.objects.meta import LabelSelector
+from kubesched.objects.requirements import Operator, Requirement
+from kubesched.objects.selectors import (
     FieldSelector,
-    LabelSelector,
-    Operator,
-    Requirement,
     Selector,
     compile_label_selector,
-    convert,
     parse_field_selector,
-    parse_label_selector,
     selector_from_labels,
 )
 

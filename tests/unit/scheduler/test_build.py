@@ -13,7 +13,7 @@ from kubesched.clock import VirtualClock
 from kubesched.config import FeatureGates, load_config
 from kubesched.errors import ConfigurationError
 from kubesched.objects import Pod
-from kubesched.scheduler.build import Assembled, Outside, build_scheduler
+from kubesched.scheduler.build import Assembled, Dependencies, build_scheduler
 from kubesched.scheduler.framework import CycleState, NodeInfo, QueuedPod, QueueSortPlugin, ScorePlugin
 from kubesched.testing.recording import RecordingRecorder
 
@@ -59,10 +59,10 @@ def build(*profiles: dict[str, Any], plugins: dict[str, Any] | None = None) -> A
         "kind": "KubeSchedulerConfiguration",
         "profiles": profiles,
     }
-    outside = Outside(
+    dependencies = Dependencies(
         api=MemoryApi(), recorder=RecordingRecorder(), clock=VirtualClock(), random=Random(0), plugins=plugins
     )
-    return build_scheduler(load_config(json.dumps(document), gates), gates, outside)
+    return build_scheduler(load_config(json.dumps(document), gates), gates, dependencies)
 
 
 BY_NAME_EVERYWHERE = profile("b", "ByName")

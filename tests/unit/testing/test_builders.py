@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kubesched.objects import Taint, Toleration
+from kubesched.objects.affinity import Taint, Toleration
 from kubesched.testing import (
     make_csi_capacity,
     make_csi_driver,

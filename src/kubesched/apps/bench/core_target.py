@@ -24,9 +24,10 @@ from kubesched.config import FeatureGates, default_config, load_config_file
 from kubesched.config.feature_gates import CURRENT_VERSION, stage_at
 from kubesched.config.gate_table import DEPENDENCIES
 from kubesched.errors import ConfigurationError
-from kubesched.objects import KINDS, Node, Pod, PodCondition, decode_object
+from kubesched.objects import KINDS, Node, Pod, decode_object
 from kubesched.objects.completion import completed
-from kubesched.scheduler.build import Assembled, Outside, build_scheduler
+from kubesched.objects.pod import PodCondition
+from kubesched.scheduler.build import Assembled, Dependencies, build_scheduler
 from kubesched.scheduler.framework import NominatingInfo, QueuedPod
 
 Durations = dict[tuple[tuple[str, str], ...], list[float]]
@@ -69,7 +70,7 @@ class CoreTarget:
         self._attempts: dict[str, list[float]] = defaultdict(list)
         self._points: dict[str, list[float]] = defaultdict(list)
         api = ObservedApi(self.pods)
-        outside = Outside(
+        dependencies = Dependencies(
             api=api,
             recorder=QuietRecorder(),
             clock=clock,
@@ -78,7 +79,7 @@ class CoreTarget:
             calls=self,
         )
         loaded = load_config_file(config, feature_gates) if config else default_config(feature_gates)
-        self.assembled: Assembled = build_scheduler(loaded, feature_gates, outside)
+        self.assembled: Assembled = build_scheduler(loaded, feature_gates, dependencies)
         api.connect(self.assembled.objects, self.assembled.handlers)
         self._tasks: list[asyncio.Task[None]] = []
 

@@ -16,8 +16,11 @@ from typing import Final
 from msgspec.structs import replace
 
 from kubesched.errors import PluginError
-from kubesched.objects import Affinity, Container, Pod, PodSpec, Quantity, ResourceRequirements, Taint, Toleration
+from kubesched.objects import Pod
+from kubesched.objects.affinity import Affinity, Taint, Toleration
+from kubesched.objects.pod import Container, PodSpec, ResourceRequirements
 from kubesched.objects.pod_resources import incoming_requests
+from kubesched.objects.quantity import Quantity
 from kubesched.objects.resource_names import CPU, EPHEMERAL_STORAGE, MEMORY
 from kubesched.objects.tolerations import tolerates_taint
 from kubesched.scheduler.columns import ClusterTables

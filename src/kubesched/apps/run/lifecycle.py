@@ -48,7 +48,7 @@ from kubesched.config import FeatureGates, KubeSchedulerConfiguration
 from kubesched.config.dump import dump_config
 from kubesched.errors import ClientError
 from kubesched.objects import Pod
-from kubesched.scheduler.build import Outside, build_scheduler
+from kubesched.scheduler.build import Dependencies, build_scheduler
 from kubesched.scheduler.plugin_loading import load_plugins
 from kubesched.serving.app import Pages
 from kubesched.telemetry.component_metrics import register_process_metrics
@@ -133,7 +133,7 @@ class SchedulerProcess:
         self._assembled = build_scheduler(
             config,
             settings.gates,
-            Outside(
+            Dependencies(
                 api=PodWriter(self._clients.main, clock, random),
                 recorder=self._recorders,
                 clock=clock,

@@ -9,7 +9,8 @@ from random import Random
 from kubesched.client.recorder import EventRecorder
 from kubesched.client.rest import RestClient
 from kubesched.clock import Clock
-from kubesched.objects import ObjectReference, Pod, PodGroup
+from kubesched.objects import Pod, PodGroup
+from kubesched.objects.meta import ObjectReference
 
 
 class ProfileRecorders:

@@ -9,7 +9,7 @@ from kubesched.apps.run.extenders import connect_extenders, leave_to_extenders
 from kubesched.apps.simulate.memory_api import MemoryApi
 from kubesched.clock import VirtualClock
 from kubesched.config import FeatureGates, KubeSchedulerConfiguration
-from kubesched.scheduler.build import Outside, build_scheduler
+from kubesched.scheduler.build import Dependencies, build_scheduler
 from kubesched.scheduler.plugin_loading import load_plugins
 
 
@@ -21,7 +21,7 @@ def try_out(config: KubeSchedulerConfiguration, gates: FeatureGates, plugin_fold
     """ConfigurationError with what would keep a scheduler from starting. Nothing is connected to."""
     clock = VirtualClock()
     config, plugins = load_plugins(leave_to_extenders(config), plugin_folder)
-    outside = Outside(
+    dependencies = Dependencies(
         api=MemoryApi(),
         recorder=_NoEvents(),
         clock=clock,
@@ -29,4 +29,4 @@ def try_out(config: KubeSchedulerConfiguration, gates: FeatureGates, plugin_fold
         extenders=connect_extenders(config, clock),
         plugins=plugins,
     )
-    build_scheduler(config, gates, outside)
+    build_scheduler(config, gates, dependencies)

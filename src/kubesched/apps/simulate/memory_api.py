@@ -11,7 +11,9 @@ from typing import Any, TypeVar
 from msgspec.structs import replace
 
 from kubesched.errors import ApiStatusError
-from kubesched.objects import ObjectMeta, Pod, PodCondition, convert, to_builtins
+from kubesched.objects import Pod, convert, to_builtins
+from kubesched.objects.meta import ObjectMeta
+from kubesched.objects.pod import PodCondition
 from kubesched.scheduler.framework import NominatingInfo, NominatingMode, ObjectStores
 
 T = TypeVar("T")

@@ -39,7 +39,7 @@ from kubesched.errors import ConfigurationError, InvalidObjectError, KubeschedEr
 from kubesched.objects import KIND_OF, Pod
 from kubesched.objects.completion import completed
 from kubesched.objects.manifests import SUFFIXES, decode_all, load_documents, read_documents, split_foreign
-from kubesched.scheduler.build import Outside, build_scheduler
+from kubesched.scheduler.build import Dependencies, build_scheduler
 from kubesched.scheduler.framework import NodeInfo, PluginFactory
 from kubesched.scheduler.plugin_loading import check_plugin, load_plugins
 from kubesched.scheduler.state.snapshot import Snapshot
@@ -74,8 +74,10 @@ class Simulation:
         loaded, found = load_plugins(loaded, folder)
         registry: dict[str, PluginFactory] = dict(found)
         registry |= {name: check_plugin(name, plugin) for name, plugin in (plugins or {}).items()}
-        outside = Outside(api=api, recorder=_EventList(self.events), clock=self.clock, random=random, plugins=registry)
-        self._assembled = build_scheduler(loaded, gates, outside)
+        dependencies = Dependencies(
+            api=api, recorder=_EventList(self.events), clock=self.clock, random=random, plugins=registry
+        )
+        self._assembled = build_scheduler(loaded, gates, dependencies)
         api.connect(self._assembled.objects, self._assembled.handlers)
         self._snapshot = Snapshot(self._assembled.cache)
         self._loop = OwnLoop()

@@ -39,9 +39,8 @@ from kubesched.cluster.manifests import create_all, delay_of, read_manifests
 from kubesched.cluster.observed import Observed
 from kubesched.cluster.views import NodeRecord, PodView
 from kubesched.errors import ConfigurationError
+from kubesched.objects.base import Json
 from kubesched.telemetry.logging import adopt_library_logs, log
-
-Json = dict[str, Any]
 
 _log = logging.getLogger(__name__)
 

@@ -20,7 +20,7 @@ from kubesched.client.pod_writer import PodWriter
 from kubesched.client.request_metrics import RequestMetrics
 from kubesched.clock import Clock
 from kubesched.config import FeatureGates, KubeSchedulerConfiguration
-from kubesched.scheduler.build import Outside, build_scheduler
+from kubesched.scheduler.build import Dependencies, build_scheduler
 from kubesched.scheduler.plugin_loading import load_plugins
 from kubesched.scheduler.scheduling.observer import AttemptObserver
 from kubesched.telemetry.metrics import SchedulerMetrics
@@ -63,7 +63,7 @@ class UpScheduler:
         self.assembled = build_scheduler(
             config,
             gates,
-            Outside(
+            Dependencies(
                 api=PodWriter(self.clients.main, clock, random),
                 recorder=self._recorders,
                 clock=clock,

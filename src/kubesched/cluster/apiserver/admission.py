@@ -8,7 +8,7 @@ that somebody applies as ready would never take a pod.
 from __future__ import annotations
 
 import random
-from typing import Any, Final
+from typing import Final
 
 from kubesched.cluster.apiserver import status
 from kubesched.cluster.apiserver.catalog import Catalog
@@ -18,9 +18,8 @@ from kubesched.cluster.apiserver.runtime_classes import RuntimeClasses
 from kubesched.cluster.apiserver.service_allocation import ServiceAllocator
 from kubesched.cluster.apiserver.storage import Bucket, Entry, Store
 from kubesched.cluster.apiserver.tables.volumes import CLASS_ANNOTATION, DEFAULT_CLASS
+from kubesched.objects.base import Json
 from kubesched.objects.quantity import Quantity
-
-Json = dict[str, Any]
 
 NOT_READY: Final = "node.kubernetes.io/not-ready"
 UNREACHABLE: Final = "node.kubernetes.io/unreachable"

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from typing import Any
 
 from kubesched.clock import Clock
 from kubesched.cluster.apiserver.admission import Admission
@@ -31,8 +30,7 @@ from kubesched.cluster.apiserver.verbs.reading import Page, Reader
 from kubesched.cluster.apiserver.verbs.scaling import Scaler
 from kubesched.cluster.apiserver.verbs.watching import Watch
 from kubesched.cluster.apiserver.verbs.writing import Writer
-
-Json = dict[str, Any]
+from kubesched.objects.base import Json
 
 
 class Api:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import copy
-from typing import Any, Final
+from typing import Final
 
 from kubesched.cluster.apiserver.api import Api
 from kubesched.cluster.apiserver.validation.cluster import SYSTEM_CLASSES
-
-Json = dict[str, Any]
+from kubesched.objects.base import Json
 
 NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
 DESCRIPTIONS: Final = {

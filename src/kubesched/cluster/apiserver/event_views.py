@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from kubesched.cluster.apiserver.resource import View
-
-Json = dict[str, Any]
+from kubesched.objects.base import Json
 
 _RENAMED: Final = {
     "regarding": "involvedObject",

@@ -5,12 +5,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from kubesched.cluster.apiserver.validation.services import WITH_NODE_PORTS, is_open, needs_health_check
+from kubesched.objects.base import Json
 from kubesched.objects.quantity import Quantity
-
-Json = dict[str, Any]
 
 TEMPLATE_GENERATION: Final = "deprecated.daemonset.template.generation"
 _COMPUTE: Final = ("cpu", "memory")

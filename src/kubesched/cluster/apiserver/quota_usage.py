@@ -9,11 +9,11 @@ from kubesched.cluster.apiserver.preparation import qos_class
 from kubesched.cluster.apiserver.resource import Resource
 from kubesched.cluster.apiserver.tables.volumes import CLASS_ANNOTATION
 from kubesched.objects import Pod, convert
+from kubesched.objects.base import Json
 from kubesched.objects.pod_resources import pod_limits, pod_requests
 from kubesched.objects.quantity import Quantity
 from kubesched.objects.resource_names import is_dra_extended_resource, is_huge_page_resource
 
-Json = dict[str, Any]
 Usage = dict[str, Quantity]
 
 ONE: Final = Quantity.of(1)

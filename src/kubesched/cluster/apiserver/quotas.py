@@ -14,9 +14,8 @@ from kubesched.cluster.apiserver.catalog import Catalog
 from kubesched.cluster.apiserver.quota_usage import GROWING, Usage, is_in_scope, may_use, missing_amounts, usage_of
 from kubesched.cluster.apiserver.resource import Resource
 from kubesched.cluster.apiserver.storage import Entry, Store
+from kubesched.objects.base import Json
 from kubesched.objects.quantity import Quantity
-
-Json = dict[str, Any]
 
 
 class Quotas:

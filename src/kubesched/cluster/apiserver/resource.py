@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Final
+from typing import Final
 
 from kubesched.cluster.apiserver.problems import Problem
 from kubesched.cluster.apiserver.tables.layout import NAME_AND_AGE, TableLayout
 from kubesched.cluster.apiserver.validation.names import dns_subdomain_problems
-
-Json = dict[str, Any]
+from kubesched.objects.base import Json
 
 ALL_VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from kubesched.cluster.apiserver import status
 from kubesched.cluster.apiserver.catalog import Catalog
 from kubesched.cluster.apiserver.storage import Store
+from kubesched.objects.base import Json
 from kubesched.objects.quantity import Quantity
-
-Json = dict[str, Any]
 
 
 class RuntimeClasses:

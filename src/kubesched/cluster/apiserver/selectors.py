@@ -9,9 +9,9 @@ import msgspec
 
 from kubesched.cluster.apiserver import status
 from kubesched.errors import InvalidObjectError
-from kubesched.objects import LabelSelector
 from kubesched.objects import label_query as label_queries
 from kubesched.objects import selectors as compiled
+from kubesched.objects.meta import LabelSelector
 from kubesched.objects.selectors import FieldSelector, Selector
 
 

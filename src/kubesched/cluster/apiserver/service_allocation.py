@@ -7,7 +7,6 @@ refused what a real one would be (upstream lets it have a taken address and an i
 from __future__ import annotations
 
 import random
-from typing import Any
 
 from kubesched.cluster.apiserver import status
 from kubesched.cluster.apiserver.catalog import Catalog
@@ -17,8 +16,7 @@ from kubesched.cluster.apiserver.storage import Store
 from kubesched.cluster.apiserver.validation.service_addresses import EXTERNAL, HEADLESS, address_problems, family_of
 from kubesched.cluster.apiserver.validation.services import WITH_NODE_PORTS, needs_health_check
 from kubesched.errors import RequestRefusedError
-
-Json = dict[str, Any]
+from kubesched.objects.base import Json
 
 
 class ServiceAllocator:

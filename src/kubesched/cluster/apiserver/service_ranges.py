@@ -10,13 +10,12 @@ import ipaddress
 import random
 from collections.abc import Collection
 from itertools import chain
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from kubesched.cluster.apiserver.storage import Bucket
 from kubesched.cluster.apiserver.validation.service_addresses import EXTERNAL, HEADLESS
 from kubesched.cluster.apiserver.validation.services import WITH_NODE_PORTS, needs_health_check
-
-Json = dict[str, Any]
+from kubesched.objects.base import Json
 
 SERVICE_RANGE: Final = ipaddress.IPv4Network("10.96.0.0/12")
 NODE_PORTS: Final = range(30000, 32768)

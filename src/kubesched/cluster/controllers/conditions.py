@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-Json = dict[str, Any]
+from kubesched.objects.base import Json
 
 
 def find(status: Json, kind: str) -> Json | None:

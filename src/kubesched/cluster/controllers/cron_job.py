@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
-from typing import Any, Final
+from typing import Final
 
 from kubesched.cluster.controllers import conditions
 from kubesched.cluster.controllers.cron_times import TOO_MANY, NoTimeError, passed_times, until_next
@@ -14,8 +14,7 @@ from kubesched.cluster.cron import Interval, InvalidScheduleError, Schedule, loa
 from kubesched.cluster.local_events import EventWriter
 from kubesched.cluster.views import WorkloadView, owner_reference
 from kubesched.errors import RequestRefusedError
-
-Json = dict[str, Any]
+from kubesched.objects.base import Json
 
 NAME: Final = "cronjob"
 KIND: Final = "CronJob"

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Final
 
 from kubesched.cluster.cron import Interval, Schedule
-
-Json = dict[str, Any]
 
 TOO_MANY: Final = 100
 """So many missed times are worth a warning: clocks that are wrong, or a controller that was away for long."""

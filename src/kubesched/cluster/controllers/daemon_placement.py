@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from kubesched.cluster.apiserver.api import Api
 from kubesched.cluster.views import NodeRecord, PodView
-from kubesched.objects import NodeSelector, Toleration, convert
+from kubesched.objects import convert
+from kubesched.objects.affinity import NodeSelector, Toleration
+from kubesched.objects.base import Json
 from kubesched.objects.node_selectors import compile_node_selector
 from kubesched.objects.tolerations import tolerates_taint
-
-Json = dict[str, Any]
 
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 ALWAYS_TOLERATED: Final = (

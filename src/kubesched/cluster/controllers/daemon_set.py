@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from kubesched.cluster.apiserver.selectors import object_selector
 from kubesched.cluster.controllers.amounts import scaled
@@ -13,8 +13,7 @@ from kubesched.cluster.controllers.revisions import HASH_LABEL, Revisions, hash_
 from kubesched.cluster.controllers.world import World
 from kubesched.cluster.local_events import EventWriter
 from kubesched.cluster.views import NodeRecord, PodView, WorkloadView
-
-Json = dict[str, Any]
+from kubesched.objects.base import Json
 
 NAME: Final = "daemonset"
 KIND: Final = "DaemonSet"

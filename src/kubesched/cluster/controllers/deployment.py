@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import itertools
-from typing import Any, Final
+from typing import Final
 
 from kubesched.cluster.controllers.amounts import scaled
 from kubesched.cluster.controllers.deployment_rollout import Member, Sizes, Wish, grown, rescaled, rolled
@@ -20,8 +20,7 @@ from kubesched.cluster.controllers.pod_making import template_hash
 from kubesched.cluster.controllers.world import World
 from kubesched.cluster.local_events import EventWriter
 from kubesched.cluster.views import PodView, WorkloadView, controller_uid, owner_reference
-
-Json = dict[str, Any]
+from kubesched.objects.base import Json
 
 NAME: Final = "deployment"
 KIND: Final = "Deployment"

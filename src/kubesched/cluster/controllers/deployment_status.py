@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from kubesched.cluster.controllers import conditions
 from kubesched.cluster.controllers.deployment_rollout import Wish
 from kubesched.cluster.views import WorkloadView
-
-Json = dict[str, Any]
+from kubesched.objects.base import Json
 
 NO_DEADLINE: Final = 2**31 - 1
 COMPLETE: Final = "NewReplicaSetAvailable"

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from kubesched.cluster.apiserver.selectors import object_selector
 from kubesched.cluster.controllers import conditions
 from kubesched.cluster.controllers.amounts import scaled
 from kubesched.cluster.controllers.world import World
 from kubesched.cluster.views import PodView, WorkloadView, controller_uid
-
-Json = dict[str, Any]
+from kubesched.objects.base import Json
 
 NAME: Final = "disruption"
 EVICTION_SECONDS: Final = 120.0  # an eviction that has not happened by then is forgotten

@@ -16,8 +16,8 @@ from typing import Any, Final, NamedTuple
 
 from kubesched.cluster.controllers import service_pods
 from kubesched.cluster.views import EndpointSliceView, PodView, WorkloadView
+from kubesched.objects.base import Json
 
-Json = dict[str, Any]
 PortsKey = tuple[tuple[tuple[str, Any], ...], ...]
 EndpointKey = tuple[Any, ...]
 

@@ -8,8 +8,7 @@ from typing import Any, Final
 
 from kubesched.cluster.controllers import service_pods
 from kubesched.cluster.views import PodView, WorkloadView
-
-Json = dict[str, Any]
+from kubesched.objects.base import Json
 
 MOST_ADDRESSES: Final = 1000
 MANAGED_BY: Final = "endpoints.kubernetes.io/managed-by"

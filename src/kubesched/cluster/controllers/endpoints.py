@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 from kubesched.cluster.controllers import service_pods
 from kubesched.cluster.controllers.endpoint_slices import (
@@ -19,8 +19,7 @@ from kubesched.cluster.controllers.endpoint_subsets import OVER_CAPACITY, endpoi
 from kubesched.cluster.controllers.workqueue import Key
 from kubesched.cluster.controllers.world import AS_CONTROLLER, World
 from kubesched.cluster.views import EndpointSliceView, PodView, WorkloadView, owner_reference
-
-Json = dict[str, Any]
+from kubesched.objects.base import Json
 
 NAME: Final = "endpoints"
 ZONE: Final = "topology.kubernetes.io/zone"

@@ -8,7 +8,7 @@ owner deleted, Orphan       its dependents are cut loose first
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from kubesched.cluster.apiserver.options import DeleteOptions
 from kubesched.cluster.apiserver.resource import Resource
@@ -18,8 +18,7 @@ from kubesched.cluster.controllers.world import World
 from kubesched.cluster.observed import Observed
 from kubesched.cluster.views import OwnedView
 from kubesched.errors import RequestRefusedError
-
-Json = dict[str, Any]
+from kubesched.objects.base import Json
 
 NAME: Final = "garbage"
 NOT_COLLECTED: Final = ("events", "events.events.k8s.io", "leases.coordination.k8s.io")

@@ -7,7 +7,7 @@ Count and finalizer change in one go: nothing can come between them.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from kubesched.cluster.controllers import conditions
 from kubesched.cluster.controllers.job_indexes import compact, index_of, missing_indexes, parse_indexes
@@ -16,8 +16,7 @@ from kubesched.cluster.controllers.pod_making import pod_from
 from kubesched.cluster.controllers.world import World
 from kubesched.cluster.local_events import EventWriter
 from kubesched.cluster.views import PodView, WorkloadView
-
-Json = dict[str, Any]
+from kubesched.objects.base import Json
 
 NAME: Final = "job"
 KIND: Final = "Job"

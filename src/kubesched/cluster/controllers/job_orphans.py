@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from kubesched.cluster.controllers.job import FINALIZER
 from kubesched.cluster.controllers.world import World
 from kubesched.cluster.views import PodView, WorkloadView, controller_uid
-
-Json = dict[str, Any]
+from kubesched.objects.base import Json
 
 NAME: Final = "job-orphans"
 

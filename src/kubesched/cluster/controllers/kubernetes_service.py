@@ -9,8 +9,7 @@ from kubesched.cluster.apiserver.bootstrap import KUBERNETES_SERVICE, ensure
 from kubesched.cluster.controllers.endpoint_slices import SERVICE_NAME
 from kubesched.cluster.controllers.world import World
 from kubesched.cluster.observed import HasMetadata, Observed
-
-Json = dict[str, Any]
+from kubesched.objects.base import Json
 
 NAME: Final = "kubernetes-service"
 NAMESPACE: Final = "default"

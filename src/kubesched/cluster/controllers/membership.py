@@ -6,16 +6,16 @@ many thousand pods is settled as fast as one of ten.
 
 from __future__ import annotations
 
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from kubesched.cluster.apiserver.resource import Resource
 from kubesched.cluster.apiserver.selectors import object_selector
 from kubesched.cluster.controllers.world import Owned, World
 from kubesched.cluster.observed import HasMetadata
 from kubesched.cluster.views import WorkloadView, controller_uid, owner_reference
-from kubesched.objects import ObjectMeta
+from kubesched.objects.base import Json
+from kubesched.objects.meta import ObjectMeta
 
-Json = dict[str, Any]
 T = TypeVar("T", bound=HasMetadata)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from kubesched.cluster.apiserver.options import DeleteOptions
 from kubesched.cluster.apiserver.resource import Resource
@@ -10,8 +10,6 @@ from kubesched.cluster.controllers.world import World
 from kubesched.cluster.observed import Observed
 from kubesched.cluster.views import WorkloadView
 from kubesched.errors import RequestRefusedError
-
-Json = dict[str, Any]
 
 NAME: Final = "namespace"
 LOOK_AGAIN: Final = 0.5

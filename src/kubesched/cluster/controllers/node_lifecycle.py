@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from kubesched.cluster.controllers import conditions
 from kubesched.cluster.controllers.world import World
 from kubesched.cluster.local_events import EventWriter
 from kubesched.cluster.views import NodeRecord
-
-Json = dict[str, Any]
+from kubesched.objects.base import Json
 
 NAME: Final = "node-lifecycle"
 NOT_READY: Final = "node.kubernetes.io/not-ready"

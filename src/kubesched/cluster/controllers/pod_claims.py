@@ -5,7 +5,7 @@ The scheduler gives a claim its devices and reserves it for the pod. `resource_c
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from kubesched.cluster.controllers.resource_claims import (
     ClaimMaker,
@@ -20,9 +20,9 @@ from kubesched.cluster.controllers.world import World
 from kubesched.cluster.local_events import EventWriter
 from kubesched.cluster.views import ClaimView, PodView, WorkloadView
 from kubesched.errors import RequestRefusedError
-from kubesched.objects import PodGroup, PodResourceClaim
-
-Json = dict[str, Any]
+from kubesched.objects import PodGroup
+from kubesched.objects.base import Json
+from kubesched.objects.pod import PodResourceClaim
 
 NAME: Final = "pod-claims"
 GROUP_API: Final = "scheduling.k8s.io"

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from kubesched.cluster.apiserver.options import DeleteOptions
 from kubesched.cluster.controllers.world import World
 from kubesched.cluster.views import NodeRecord, PodView
 from kubesched.errors import RequestRefusedError
-
-Json = dict[str, Any]
+from kubesched.objects.base import Json
 
 NAME: Final = "pod-cleanup"
 QUARANTINE: Final = 5.0  # a node may come back under its name

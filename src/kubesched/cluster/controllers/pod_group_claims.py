@@ -10,7 +10,8 @@ from kubesched.cluster.controllers.world import World
 from kubesched.cluster.local_events import EventWriter
 from kubesched.cluster.views import ClaimView, WorkloadView, controller_uid
 from kubesched.errors import RequestRefusedError
-from kubesched.objects import PodGroup, PodGroupResourceClaim
+from kubesched.objects import PodGroup
+from kubesched.objects.scheduling import PodGroupResourceClaim
 
 NAME: Final = "pod-group-claims"
 KIND: Final = "PodGroup"

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import copy
 import hashlib
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
 from kubesched.cluster.apiserver.resource import Resource
 from kubesched.cluster.views import owner_reference
-from kubesched.objects import ObjectMeta
-
-Json = dict[str, Any]
+from kubesched.objects.base import Json
+from kubesched.objects.meta import ObjectMeta
 
 _CHARACTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
 _HASH_LENGTH: Final = 10

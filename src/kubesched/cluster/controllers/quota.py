@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 from kubesched.cluster.apiserver.verbs.watching import Watch
 from kubesched.cluster.controllers.world import World
 from kubesched.cluster.views import PodView, WorkloadView
-
-Json = dict[str, Any]
+from kubesched.objects.base import Json
 
 NAME: Final = "quota"
 RESTLESS: Final = frozenset({"pods", "resourcequotas", "events", "events.events.k8s.io", "leases.coordination.k8s.io"})

@@ -6,7 +6,7 @@ import heapq
 from collections import Counter
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from kubesched.cluster.controllers import conditions
 from kubesched.cluster.controllers.membership import Membership
@@ -15,8 +15,7 @@ from kubesched.cluster.controllers.world import World
 from kubesched.cluster.local_events import EventWriter
 from kubesched.cluster.views import PodView, WorkloadView
 from kubesched.errors import RequestRefusedError
-
-Json = dict[str, Any]
+from kubesched.objects.base import Json
 
 NAME: Final = "replicaset"
 KIND: Final = "ReplicaSet"

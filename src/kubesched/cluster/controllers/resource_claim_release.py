@@ -9,9 +9,9 @@ from kubesched.cluster.controllers.resource_claims import claim_names
 from kubesched.cluster.controllers.workqueue import Key
 from kubesched.cluster.controllers.world import World
 from kubesched.cluster.views import ClaimView, PodView
-from kubesched.objects import PodGroup, ResourceClaimConsumerReference
-
-Json = dict[str, Any]
+from kubesched.objects import PodGroup
+from kubesched.objects.base import Json
+from kubesched.objects.dra import ResourceClaimConsumerReference
 
 NAME: Final = "resource-claim-release"
 FINALIZER: Final = "resource.kubernetes.io/delete-protection"

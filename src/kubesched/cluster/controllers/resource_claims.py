@@ -5,20 +5,16 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from kubesched.cluster.controllers.world import World
 from kubesched.cluster.views import ClaimView, PodView
 from kubesched.errors import RequestRefusedError
-from kubesched.objects import (
-    ObjectMeta,
-    PodGroupResourceClaim,
-    PodGroupResourceClaimStatus,
-    PodResourceClaim,
-    PodResourceClaimStatus,
-)
+from kubesched.objects.base import Json
+from kubesched.objects.meta import ObjectMeta
+from kubesched.objects.pod import PodResourceClaim, PodResourceClaimStatus
+from kubesched.objects.scheduling import PodGroupResourceClaim, PodGroupResourceClaimStatus
 
-Json = dict[str, Any]
 Entry: TypeAlias = PodResourceClaim | PodGroupResourceClaim
 Told: TypeAlias = PodResourceClaimStatus | PodGroupResourceClaimStatus
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import copy
 import itertools
-from typing import Any, Final
+from typing import Final
 
 from kubesched.cluster.apiserver.resource import Resource
 from kubesched.cluster.controllers.pod_making import template_hash
 from kubesched.cluster.controllers.world import World
 from kubesched.cluster.views import RevisionView, WorkloadView, owner_reference
-
-Json = dict[str, Any]
+from kubesched.objects.base import Json
 
 HASH_LABEL: Final = "controller-revision-hash"
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from kubesched.cluster.views import PodView, WorkloadView
-
-Json = dict[str, Any]
+from kubesched.objects.base import Json
 
 HEADLESS: Final = "service.kubernetes.io/headless"  # the label of what belongs to a service without an address
 

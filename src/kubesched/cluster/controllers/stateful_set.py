@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from kubesched.cluster.controllers.pod_making import pod_from
 from kubesched.cluster.controllers.replica_set import is_available
@@ -10,8 +10,7 @@ from kubesched.cluster.controllers.revisions import HASH_LABEL, Revisions, templ
 from kubesched.cluster.controllers.world import World
 from kubesched.cluster.local_events import EventWriter
 from kubesched.cluster.views import PodView, RevisionView, WorkloadView
-
-Json = dict[str, Any]
+from kubesched.objects.base import Json
 
 NAME: Final = "statefulset"
 KIND: Final = "StatefulSet"

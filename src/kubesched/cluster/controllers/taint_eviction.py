@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from kubesched.cluster.controllers import conditions
 from kubesched.cluster.controllers.world import World
 from kubesched.cluster.local_events import EventWriter
 from kubesched.cluster.views import NodeRecord, PodView
-from kubesched.objects import Taint
+from kubesched.objects.affinity import Taint
 from kubesched.objects.tolerations import tolerates_taint
-
-Json = dict[str, Any]
 
 NAME: Final = "taint-eviction"
 NO_EXECUTE: Final = "NoExecute"

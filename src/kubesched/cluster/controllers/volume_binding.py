@@ -5,14 +5,13 @@ A claim of a class that waits for its first consumer is left alone until the sch
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from kubesched.cluster.controllers.volume_matching import best_volume
 from kubesched.cluster.controllers.world import World
 from kubesched.cluster.local_events import EventWriter
 from kubesched.cluster.views import StorageClassView, WorkloadView
-
-Json = dict[str, Any]
+from kubesched.objects.base import Json
 
 NAME: Final = "claim"
 KIND: Final = "PersistentVolumeClaim"

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from kubesched.cluster.apiserver.selectors import object_selector
 from kubesched.cluster.views import WorkloadView
+from kubesched.objects.base import Json
 from kubesched.objects.quantity import Quantity
-
-Json = dict[str, Any]
 
 
 def best_volume(claim: WorkloadView, volumes: Iterable[WorkloadView]) -> WorkloadView | None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from kubesched.cluster.controllers.world import World
 from kubesched.cluster.views import WorkloadView
-
-Json = dict[str, Any]
+from kubesched.objects.base import Json
 
 NAME: Final = "volume"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any, Final, Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 import msgspec
 
@@ -26,9 +26,9 @@ from kubesched.cluster.views import (
     controller_uid,
 )
 from kubesched.errors import RequestRefusedError
-from kubesched.objects import ObjectMeta, PodGroup
-
-Json = dict[str, Any]
+from kubesched.objects import PodGroup
+from kubesched.objects.base import Json
+from kubesched.objects.meta import ObjectMeta
 
 AS_CONTROLLER: Final = WriteOptions(field_manager="kube-controller-manager")
 

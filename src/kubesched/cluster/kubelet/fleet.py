@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 from kubesched.clock import Clock, utc
 from kubesched.cluster.apiserver.api import Api
@@ -24,10 +24,9 @@ from kubesched.cluster.local_events import EventWriter
 from kubesched.cluster.observed import Observed
 from kubesched.cluster.views import NodeRecord, PodView
 from kubesched.errors import RequestRefusedError
-from kubesched.objects import ObjectMeta
+from kubesched.objects.base import Json
+from kubesched.objects.meta import ObjectMeta
 from kubesched.telemetry.logging import log
-
-Json = dict[str, Any]
 
 TICK: Final = 0.1
 STEPS_BETWEEN_TURNS: Final = 150

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from kubesched.clock import utc
 from kubesched.cluster.apiserver.api import Api
 from kubesched.cluster.views import NodeRecord
 from kubesched.errors import RequestRefusedError
-
-Json = dict[str, Any]
 
 NAMESPACE: Final = "kube-node-lease"
 DURATION: Final = 40  # nodeLeaseDurationSeconds

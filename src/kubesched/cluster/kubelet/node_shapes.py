@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
-Json = dict[str, Any]
+from kubesched.objects.base import Json
 
 ZONES: Final = ("zone-a", "zone-b", "zone-c")
 REGION: Final = "local"

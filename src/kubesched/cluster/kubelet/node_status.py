@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import ipaddress
 import uuid
-from typing import Any, Final
+from typing import Final
 
 from kubesched.cluster.kubelet.node_shapes import GENERAL, PODS_PER_NODE
-
-Json = dict[str, Any]
+from kubesched.objects.base import Json
 
 KUBELET_VERSION: Final = "v1.36.4"
 HOST_RANGE: Final = ipaddress.ip_network("172.16.0.0/12")

@@ -6,14 +6,13 @@ import ipaddress
 import itertools
 import zlib
 from collections.abc import Callable, Iterable
-from typing import Any, Final
+from typing import Final
 
 from kubesched.clock import utc
 from kubesched.cluster.apiserver.api import Api
 from kubesched.cluster.kubelet import node_status
 from kubesched.cluster.views import NodeRecord
-
-Json = dict[str, Any]
+from kubesched.objects.base import Json
 
 SMALLEST_IMAGE: Final = 20_000_000
 LARGEST_IMAGE: Final = 600_000_000

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
-Json = dict[str, Any]
+from kubesched.objects.base import Json
 
 RUN_SECONDS: Final = "kubesched.io/run-seconds"
 EXIT_CODE: Final = "kubesched.io/exit-code"

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from kubesched.objects import Affinity, PodAffinityTerm
+from kubesched.objects.affinity import Affinity, PodAffinityTerm
 from kubesched.objects.selectors import Selector, compile_label_selector
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from kubesched.objects import ContainerImage
+from kubesched.objects.node import ContainerImage
 
 
 @dataclass(slots=True)

@@ -15,7 +15,8 @@ from weakref import WeakValueDictionary
 import numpy as np
 from msgspec.structs import replace
 
-from kubesched.objects import Node, Taint
+from kubesched.objects import Node
+from kubesched.objects.affinity import Taint
 from kubesched.objects.resource_names import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, is_scalar_resource
 from kubesched.scheduler.columns.images import ImageIndex
 from kubesched.scheduler.columns.interned_column import InternedColumn

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from kubesched.objects import Node, Taint
+from kubesched.objects import Node
+from kubesched.objects.affinity import Taint
 from kubesched.scheduler.columns.label_column import LabelColumn
 from kubesched.scheduler.columns.node_table import NodeTable
 from kubesched.scheduler.columns.pod_counts import PodCount, Weigh

@@ -8,7 +8,9 @@ from typing import Final, TypeAlias
 import msgspec
 from msgspec.structs import replace
 
-from kubesched.objects import Pod, PodStatus, Volume
+from kubesched.objects import Pod
+from kubesched.objects.pod import PodStatus
+from kubesched.objects.volume import Volume
 
 Parts: TypeAlias = tuple[object, ...]
 

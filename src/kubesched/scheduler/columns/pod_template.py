@@ -15,7 +15,9 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from kubesched.errors import InvalidObjectError
-from kubesched.objects import ContainerPort, Pod, Taint
+from kubesched.objects import Pod
+from kubesched.objects.affinity import Taint
+from kubesched.objects.pod import ContainerPort
 from kubesched.objects.pod_resources import DEFAULT_FEATURES, ResourceFeatures, scheduled_usage
 from kubesched.objects.tolerations import tolerates_taint
 from kubesched.scheduler.columns.affinity_terms import (

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from kubesched.clock import Clock
 from kubesched.config.feature_gates import FeatureGates
-from kubesched.objects import Pod, PodCondition, PodGroup
+from kubesched.objects import Pod, PodGroup
+from kubesched.objects.pod import PodCondition
 from kubesched.scheduler.columns import Booleans, ClusterTables, Journal, NodeView, PodInfo
 from kubesched.scheduler.framework.cycle_state import CycleState
 from kubesched.scheduler.framework.device_observer import DeviceObserver

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, Generic, TypeVar, cast
 
-from kubesched.objects import ObjectMeta
+from kubesched.objects.meta import ObjectMeta
 from kubesched.scheduler.columns import Journal
 
 T = TypeVar("T")

@@ -10,8 +10,9 @@ import numpy as np
 
 from kubesched.config.plugin_args import NodeAffinityArgs
 from kubesched.errors import ConfigurationError, InvalidObjectError
-from kubesched.objects import Node, NodeSelector
-from kubesched.objects import NodeAffinity as Affinity
+from kubesched.objects import Node
+from kubesched.objects.affinity import NodeAffinity as Affinity
+from kubesched.objects.affinity import NodeSelector
 from kubesched.objects.node_selectors import (
     NodeMatcher,
     PreferredNodeTerm,

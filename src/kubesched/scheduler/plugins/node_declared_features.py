@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import Final
 
-from kubesched.objects import Node, Pod, PodSpec
+from kubesched.objects import Node, Pod
+from kubesched.objects.pod import PodSpec
 from kubesched.scheduler.columns import NodeView, PodInfo, PodTemplate
 from kubesched.scheduler.framework import (
     SKIP,

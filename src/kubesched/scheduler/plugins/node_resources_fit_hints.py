@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from kubesched.objects import DeviceClass, Node, Pod, Quantity
+from kubesched.objects import DeviceClass, Node, Pod
 from kubesched.objects.pod_resources import (
     ResourceFeatures,
     in_scheduler_units,
     incoming_requests,
     pod_requests,
 )
+from kubesched.objects.quantity import Quantity
 from kubesched.objects.resource_names import DEVICE_CLASS_PREFIX, PODS
 from kubesched.scheduler.columns import PodInfo
 from kubesched.scheduler.framework import Action, ClusterEvent, EventHint, Hint, Resource

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import Final
 
-from kubesched.objects import Node, Pod, Taint
+from kubesched.objects import Node, Pod
+from kubesched.objects.affinity import Taint
 from kubesched.objects.tolerations import tolerates_taint
 from kubesched.scheduler.columns import Integers, NodeView, PodInfo, PodTemplate
 from kubesched.scheduler.framework import (

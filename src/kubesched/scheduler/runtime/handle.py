@@ -46,7 +46,7 @@ def _not_running(work: Coroutine[Any, Any, None]) -> None:
 
 
 @dataclass(kw_only=True)
-class Surroundings:
+class SharedServices:
     """What all profiles of a scheduler share."""
 
     cluster: ClusterTables
@@ -75,24 +75,24 @@ class Surroundings:
 class ProfileHandle:
     """Implements `kubesched.scheduler.framework.Handle`. `engine` is set once it exists."""
 
-    def __init__(self, profile_name: str, surroundings: Surroundings) -> None:
+    def __init__(self, profile_name: str, services: SharedServices) -> None:
         self.profile_name = profile_name
-        self._shared = surroundings
-        self.cluster = surroundings.cluster
-        self.objects = surroundings.objects
-        self.clock = surroundings.clock
-        self.random = surroundings.random
-        self.gates = surroundings.gates
-        self.api = surroundings.api
-        self.recorder = surroundings.recorder
-        self.nominator = surroundings.nominator
-        self.pod_groups = surroundings.pod_groups
-        self.extenders = surroundings.extenders
-        self.waiting = surroundings.waiting
-        self.in_pre_bind = surroundings.in_pre_bind
-        self.preemption_observer = surroundings.preemption_observer
-        self.volume_observer = surroundings.volume_observer
-        self.device_observer = surroundings.device_observer
+        self._shared = services
+        self.cluster = services.cluster
+        self.objects = services.objects
+        self.clock = services.clock
+        self.random = services.random
+        self.gates = services.gates
+        self.api = services.api
+        self.recorder = services.recorder
+        self.nominator = services.nominator
+        self.pod_groups = services.pod_groups
+        self.extenders = services.extenders
+        self.waiting = services.waiting
+        self.in_pre_bind = services.in_pre_bind
+        self.preemption_observer = services.preemption_observer
+        self.volume_observer = services.volume_observer
+        self.device_observer = services.device_observer
         self.engine: FiltersWithNominated | None = None
 
     def waiting_pods(self) -> Iterable[WaitingPod]:

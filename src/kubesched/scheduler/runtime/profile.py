@@ -42,7 +42,7 @@ from kubesched.scheduler.framework import (
 )
 from kubesched.scheduler.framework.stopwatch import timed_plugin, timed_plugin_async, timed_point
 from kubesched.scheduler.runtime.calling import broken, call, call_async, checked, checked_pair, explained
-from kubesched.scheduler.runtime.handle import ProfileHandle, Surroundings
+from kubesched.scheduler.runtime.handle import ProfileHandle, SharedServices
 from kubesched.scheduler.runtime.observer import PluginObserver, SilentObserver
 from kubesched.scheduler.runtime.placements import Placements
 from kubesched.scheduler.runtime.plugin_building import REJECTING, Registry, build, events_of, points_of
@@ -67,13 +67,13 @@ class Profile:
         self,
         config: KubeSchedulerProfile,
         registry: Registry,
-        surroundings: Surroundings,
+        services: SharedServices,
         observer: PluginObserver | None = None,
     ) -> None:
         self.name = config.scheduler_name
         self.percentage_of_nodes_to_score = config.percentage_of_nodes_to_score
-        self.handle = ProfileHandle(self.name, surroundings)
-        self._clock = surroundings.clock
+        self.handle = ProfileHandle(self.name, services)
+        self._clock = services.clock
         self._observer: PluginObserver = observer or SilentObserver()
         expanded = expand_plugins(config, points_of(registry))
         self.plugins = {name: build(name, registry, config, self.handle) for name in expanded.names()}

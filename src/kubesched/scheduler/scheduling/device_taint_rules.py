@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from kubesched.objects import Device, DeviceTaint, DeviceTaintRule, DeviceTaintSelector, ResourceSlice
+from kubesched.objects import DeviceTaintRule, ResourceSlice
+from kubesched.objects.dra import Device, DeviceTaint, DeviceTaintSelector
 from kubesched.scheduler.framework import ObjectStores
 
 

@@ -7,7 +7,8 @@ from typing import Any, Final
 
 from kubesched.clock import Clock, utc
 from kubesched.errors import ClientError, IllegalTransitionError
-from kubesched.objects import Pod, PodCondition
+from kubesched.objects import Pod
+from kubesched.objects.pod import PodCondition
 from kubesched.scheduler.framework import NominatingInfo, ObjectStores, PodInfo, QueuedPod
 from kubesched.scheduler.runtime.profile import Profile
 from kubesched.scheduler.scheduling.observer import AttemptObserver

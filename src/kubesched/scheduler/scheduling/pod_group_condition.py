@@ -8,7 +8,8 @@ from msgspec.structs import replace
 
 from kubesched.clock import Clock, utc
 from kubesched.errors import ApiStatusError, ClientError
-from kubesched.objects import Condition, PodGroup, to_builtins
+from kubesched.objects import PodGroup, to_builtins
+from kubesched.objects.meta import Condition
 from kubesched.scheduler.framework import ApiWriter, ObjectStores, PodGroupInfo, Status
 from kubesched.telemetry.logging import log
 

@@ -19,7 +19,7 @@ from kubesched.apps.run.observers import (
 from kubesched.apps.simulate.memory_api import MemoryApi
 from kubesched.clock import VirtualClock
 from kubesched.config import FeatureGates, default_config
-from kubesched.scheduler.build import Assembled, Outside, build_scheduler
+from kubesched.scheduler.build import Assembled, Dependencies, build_scheduler
 from kubesched.telemetry.metrics import SchedulerMetrics
 from kubesched.testing import make_node, make_pod
 
@@ -35,7 +35,7 @@ class Scene:
         self.clock, gates, api = VirtualClock(), FeatureGates(), MemoryApi()
         self.registry = CollectorRegistry()
         self.metrics = metrics = SchedulerMetrics(self.registry)
-        outside = Outside(
+        dependencies = Dependencies(
             api=api,
             recorder=Silence(),
             clock=self.clock,
@@ -47,7 +47,7 @@ class Scene:
             volumes=VolumeMetrics(metrics),
             pod_groups=PodGroupMetrics(metrics),
         )
-        self.assembled: Assembled = build_scheduler(default_config(gates), gates, outside)
+        self.assembled: Assembled = build_scheduler(default_config(gates), gates, dependencies)
         api.connect(self.assembled.objects, self.assembled.handlers)
         show_state(metrics, self.assembled)
 

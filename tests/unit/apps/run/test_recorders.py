@@ -8,7 +8,7 @@ from kubesched.apps.run.recorders import ProfileRecorders
 from kubesched.client.recorder import GATHER_SECONDS
 from kubesched.client.rest import RestClient
 from kubesched.clock import VirtualClock
-from kubesched.objects import ObjectReference
+from kubesched.objects.meta import ObjectReference
 from kubesched.scheduler.framework import EventRecorder
 from kubesched.testing import make_pod
 from kubesched.testing.fake_api_server import FakeApiServer

@@ -8,7 +8,8 @@ import pytest
 
 from kubesched.apps.simulate.memory_api import MemoryApi
 from kubesched.errors import ApiStatusError
-from kubesched.objects import PersistentVolumeClaim, Pod, PodCondition
+from kubesched.objects import PersistentVolumeClaim, Pod
+from kubesched.objects.pod import PodCondition
 from kubesched.scheduler.framework import NominatingInfo, NominatingMode, ObjectStores
 from kubesched.testing import make_pod, make_pvc
 

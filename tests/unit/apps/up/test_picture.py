@@ -13,8 +13,10 @@ from kubesched.apps.simulate.memory_api import MemoryApi
 from kubesched.apps.up.picture import AttemptCounts, LastEvents, Observatory
 from kubesched.clock import VirtualClock
 from kubesched.config import FeatureGates, default_config
-from kubesched.objects import Event, NodeCondition, ObjectMeta, ObjectReference
-from kubesched.scheduler.build import Assembled, Outside, build_scheduler
+from kubesched.objects import Event
+from kubesched.objects.meta import ObjectMeta, ObjectReference
+from kubesched.objects.node import NodeCondition
+from kubesched.scheduler.build import Assembled, Dependencies, build_scheduler
 from kubesched.testing import make_node, make_pod
 
 
@@ -35,8 +37,8 @@ def attempts(clock: VirtualClock) -> AttemptCounts:
 @pytest.fixture
 def assembled(clock: VirtualClock, attempts: AttemptCounts) -> Assembled:
     api = MemoryApi()
-    outside = Outside(api=api, recorder=Recorder(), clock=clock, random=Random(1), attempts=attempts)
-    built = build_scheduler(default_config(FeatureGates()), FeatureGates(), outside)
+    dependencies = Dependencies(api=api, recorder=Recorder(), clock=clock, random=Random(1), attempts=attempts)
+    built = build_scheduler(default_config(FeatureGates()), FeatureGates(), dependencies)
     api.connect(built.objects, built.handlers)
     return built
 

@@ -18,8 +18,7 @@ from kubesched.cluster.apiserver.service_ranges import (
     Taken,
 )
 from kubesched.errors import RequestRefusedError
-
-Json = dict[str, Any]
+from kubesched.objects.base import Json
 
 
 def create(api: Api, name: str, *, dry_run: bool = False, ports: int = 1, **spec: Any) -> Json:

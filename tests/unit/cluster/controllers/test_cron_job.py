@@ -9,8 +9,7 @@ import pytest
 
 from kubesched.cluster.controllers.cron_times import NoTimeError, passed_times, until_next
 from kubesched.cluster.cron import parse_schedule
-
-Json = dict[str, Any]
+from kubesched.objects.base import Json
 
 CRON_JOB = """
 apiVersion: batch/v1

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from kubesched.objects.base import Json
+
 DEPLOYMENT = """
 apiVersion: apps/v1
 kind: Deployment
@@ -17,7 +19,6 @@ spec:
     spec: {containers: [{name: c, image: 'nginx:1'}]}
 """
 REVISION = "deployment.kubernetes.io/revision"
-Json = dict[str, Any]
 
 
 def deployment(replicas: int = 4, strategy: str = "RollingUpdate") -> str:

@@ -18,9 +18,8 @@ from kubesched.cluster.controllers.table import make_controllers
 from kubesched.cluster.controllers.world import World
 from kubesched.cluster.observed import Observed
 from kubesched.cluster.views import EndpointSliceView, NodeRecord, PodView
-from kubesched.objects import ObjectMeta
-
-Json = dict[str, Any]
+from kubesched.objects.base import Json
+from kubesched.objects.meta import ObjectMeta
 
 SLICES = "endpointslices.discovery.k8s.io"
 HTTP = [{"name": "http", "port": 8080, "protocol": "TCP"}]

@@ -8,7 +8,6 @@ import pytest
 
 from kubesched.cluster.controllers.job_indexes import compact, missing_indexes, parse_indexes
 
-Json = dict[str, Any]
 JOB = """
 apiVersion: batch/v1
 kind: Job

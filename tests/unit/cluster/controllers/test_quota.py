@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from kubesched.errors import RequestRefusedError
-
-Json = dict[str, Any]
+from kubesched.objects.base import Json
 
 
 def quota(**spec: Any) -> Json:

@@ -17,8 +17,7 @@ from kubesched.cluster.controllers.resource_claim_release import ClaimReleaseCon
 from kubesched.cluster.controllers.world import World
 from kubesched.cluster.observed import Observed
 from kubesched.cluster.views import NodeRecord, PodView
-
-Json = dict[str, Any]
+from kubesched.objects.base import Json
 
 CLAIMS = "resourceclaims.resource.k8s.io"
 GROUPS = "podgroups.scheduling.k8s.io"

@@ -6,13 +6,14 @@ from typing import Any
 
 import pytest
 
+from kubesched.objects.base import Json
+
 POD = """
 apiVersion: v1
 kind: Pod
 metadata: {name: p, annotations: {%s}}
 spec: {restartPolicy: %s, containers: [{name: c, image: nginx}]}
 """
-Json = dict[str, Any]
 
 
 def pod(annotations: str = "", policy: str = "Always") -> str:

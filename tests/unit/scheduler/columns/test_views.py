@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from kubesched.objects import Taint
+from kubesched.objects.affinity import Taint
 from kubesched.scheduler.columns import ABSENT, ClusterTables, Journal, LabelColumn, WhatIf
 from kubesched.scheduler.framework.node_info import node_info_at
 from kubesched.testing import make_node, make_pod

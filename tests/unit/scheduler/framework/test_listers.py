@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from kubesched.objects import Namespace, ObjectMeta, Pod
+from kubesched.objects import Namespace, Pod
+from kubesched.objects.meta import ObjectMeta
 from kubesched.scheduler.framework import ObjectStores
 from kubesched.testing.builders import make_pod
 

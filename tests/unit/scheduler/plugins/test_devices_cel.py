@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kubesched.errors import InvalidObjectError
-from kubesched.objects import DeviceAttribute, DeviceCapacity, convert
+from kubesched.objects import convert
+from kubesched.objects.dra import DeviceAttribute, DeviceCapacity
 from kubesched.scheduler.plugins.devices.cel import DeviceFacts, Selector
 from kubesched.scheduler.plugins.devices.semantic_version import SemanticVersion
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from kubesched.config.feature_gates import FeatureGates
 from kubesched.errors import InvalidObjectError
-from kubesched.objects import Device, DeviceClass, Node, ResourceClaim, ResourceSlice, convert
+from kubesched.objects import DeviceClass, Node, ResourceClaim, ResourceSlice, convert
+from kubesched.objects.dra import Device
 from kubesched.objects.node_selectors import compile_node_selector_strictly
 from kubesched.scheduler.columns import Journal
 from kubesched.scheduler.plugins.devices.cel import DeviceFacts, Selector

@@ -12,7 +12,8 @@ from tests.unit.scheduler.plugins.store_handlers import StoreHandlers
 from kubesched.apps.simulate.memory_api import MemoryApi
 from kubesched.config import FeatureGates
 from kubesched.errors import ApiStatusError
-from kubesched.objects import Pod, PodGroup, PodGroupStatus, ResourceClaim, convert
+from kubesched.objects import Pod, PodGroup, ResourceClaim, convert
+from kubesched.objects.scheduling import PodGroupStatus
 from kubesched.scheduler.framework import CycleState, Diagnosis, Hint, Resource, Status
 from kubesched.scheduler.framework.diagnosis import ListedStatuses
 from kubesched.scheduler.plugins.dynamic_resources import DynamicResources

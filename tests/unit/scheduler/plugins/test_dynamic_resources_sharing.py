@@ -12,7 +12,8 @@ from tests.unit.scheduler.plugins.store_handlers import StoreHandlers
 from kubesched.apps.simulate.memory_api import MemoryApi
 from kubesched.config import FeatureGates
 from kubesched.errors import ApiStatusError
-from kubesched.objects import ObjectMeta, Pod, ResourceClaim
+from kubesched.objects import Pod, ResourceClaim
+from kubesched.objects.meta import ObjectMeta
 from kubesched.scheduler.columns import NodeView
 from kubesched.scheduler.framework import CycleState, Status, Verdict
 from kubesched.scheduler.plugins.devices.ledger import Ledger

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from kubesched.config.plugin_args import NodeAffinityArgs
 from kubesched.errors import ConfigurationError
 from kubesched.objects import Node, Pod, convert
-from kubesched.objects import NodeAffinity as Affinity
+from kubesched.objects.affinity import NodeAffinity as Affinity
 from kubesched.scheduler.framework import Code, CycleState, Hint
 from kubesched.scheduler.plugins.node_affinity import NodeAffinity
 from kubesched.testing import make_node, make_pod

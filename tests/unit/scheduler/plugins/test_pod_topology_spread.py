@@ -8,15 +8,8 @@ import numpy as np
 import pytest
 
 from kubesched.config.plugin_args import LIST_DEFAULTING, PodTopologySpreadArgs
-from kubesched.objects import (
-    Node,
-    Pod,
-    ReplicaSet,
-    ReplicationController,
-    Service,
-    StatefulSet,
-    TopologySpreadConstraint,
-)
+from kubesched.objects import Node, Pod, ReplicaSet, ReplicationController, Service, StatefulSet
+from kubesched.objects.affinity import TopologySpreadConstraint
 from kubesched.objects.codec import convert
 from kubesched.scheduler.columns import WhatIf
 from kubesched.scheduler.framework import Code, CycleState, Hint

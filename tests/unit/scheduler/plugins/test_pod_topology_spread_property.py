@@ -11,7 +11,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kubesched.objects import Node, Pod, ReplicaSet, TopologySpreadConstraint
+from kubesched.objects import Node, Pod, ReplicaSet
+from kubesched.objects.affinity import TopologySpreadConstraint
 from kubesched.objects.codec import convert
 from kubesched.scheduler.columns import PodInfo, WhatIf
 from kubesched.scheduler.framework import CycleState

@@ -12,7 +12,7 @@ import pytest
 from kubesched.apps.simulate.memory_api import MemoryApi
 from kubesched.clock import VirtualClock
 from kubesched.config import FeatureGates, default_config
-from kubesched.scheduler.build import Outside, build_scheduler
+from kubesched.scheduler.build import Dependencies, build_scheduler
 from kubesched.scheduler.framework import Action, EventHint, Resource
 from kubesched.testing.recording import RecordingRecorder
 
@@ -99,8 +99,8 @@ def registered() -> Mapping[str, Events]:
     """What the plugins of the default profile register, with the gates that bring those in which are off by default."""
     names = ("GenericWorkload", "GangScheduling", "NodeDeclaredFeatures", "DRAExtendedResource")
     gates = FeatureGates(dict.fromkeys(names, True))
-    outside = Outside(api=MemoryApi(), recorder=RecordingRecorder(), clock=VirtualClock(), random=Random(0))
-    [profile] = build_scheduler(default_config(gates), gates, outside).profiles.values()
+    dependencies = Dependencies(api=MemoryApi(), recorder=RecordingRecorder(), clock=VirtualClock(), random=Random(0))
+    [profile] = build_scheduler(default_config(gates), gates, dependencies).profiles.values()
     return {plugin: by_resource(hints) for plugin, hints in profile.event_hints().items()}
 
 

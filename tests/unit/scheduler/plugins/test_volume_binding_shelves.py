@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kubesched.objects import NodeSelector
+from kubesched.objects.affinity import NodeSelector
 from kubesched.objects.codec import convert
 from kubesched.objects.node_selectors import compile_node_selector
 from kubesched.scheduler.columns import ClusterTables

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kubesched.objects import Pod, Volume
+from kubesched.objects import Pod
+from kubesched.objects.volume import Volume
 from kubesched.scheduler.columns import WhatIf
 from kubesched.scheduler.framework import Code, CycleState, DependsOn, Hint
 from kubesched.scheduler.plugins.volume_restrictions import VolumeRestrictions

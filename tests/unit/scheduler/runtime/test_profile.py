@@ -30,7 +30,7 @@ from kubesched.scheduler.framework import (
     Status,
 )
 from kubesched.scheduler.plugins.registry import IN_TREE
-from kubesched.scheduler.runtime.handle import Surroundings
+from kubesched.scheduler.runtime.handle import SharedServices
 from kubesched.scheduler.runtime.profile import Profile
 from kubesched.scheduler.state.nominator import PodNominator
 from kubesched.scheduler.state.pod_groups import PodGroups
@@ -86,7 +86,7 @@ def profile_of(*answers: Any) -> Profile:
     enabled = PluginSet(enabled=tuple(Plugin(name=name) for name in ("PrioritySort", "A", "B")))
     gates = FeatureGates()
     config = KubeSchedulerProfile(scheduler_name="test", plugins=Plugins(multi_point=enabled))
-    surroundings = Surroundings(
+    services = SharedServices(
         cluster=ClusterTables(),
         objects=ObjectStores(),
         clock=VirtualClock(),
@@ -97,7 +97,7 @@ def profile_of(*answers: Any) -> Profile:
         nominator=PodNominator(),
         pod_groups=PodGroups(),
     )
-    profile = Profile(config, {**IN_TREE, "A": A, "B": B}, surroundings)
+    profile = Profile(config, {**IN_TREE, "A": A, "B": B}, services)
     for name, answer in zip("AB", answers, strict=False):
         vars(profile.plugins[name])["answer"] = answer
     return profile

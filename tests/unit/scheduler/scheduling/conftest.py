@@ -15,8 +15,9 @@ from msgspec.structs import replace
 from kubesched.apps.simulate.memory_api import MemoryApi
 from kubesched.clock import VirtualClock
 from kubesched.config import FeatureGates, default_config, load_config
-from kubesched.objects import Pod, PodCondition, ResourceClaim
-from kubesched.scheduler.build import Assembled, Outside, build_scheduler
+from kubesched.objects import Pod, ResourceClaim
+from kubesched.objects.pod import PodCondition
+from kubesched.scheduler.build import Assembled, Dependencies, build_scheduler
 from kubesched.scheduler.framework import NominatingInfo, Plugin
 from kubesched.scheduler.runtime.observer import PluginObserver
 from kubesched.scheduler.runtime.profile import Profile
@@ -39,9 +40,11 @@ class WholeScheduler:
         config = replace(config, profiles=tuple(replace(config.profiles[0], scheduler_name=name) for name in profiles))
         self.clock, self.recorder, api = VirtualClock(), RecordingRecorder(), MemoryApi()
         random = Random(0)
-        outside = Outside(api=api, recorder=self.recorder, clock=self.clock, random=random, extenders=extenders)
+        dependencies = Dependencies(
+            api=api, recorder=self.recorder, clock=self.clock, random=random, extenders=extenders
+        )
         self._runner = runner
-        self.parts: Assembled = build_scheduler(config, enabled, outside)
+        self.parts: Assembled = build_scheduler(config, enabled, dependencies)
         api.connect(self.parts.objects, self.parts.handlers)
 
     def add(self, *objects: Any) -> None:
@@ -140,7 +143,7 @@ class Bench:
             self.gates,
         )
         self.clock, self.recorder, self.api = VirtualClock(), RecordingRecorder(), HoldingApi()
-        outside = Outside(
+        dependencies = Dependencies(
             api=self.api,
             recorder=self.recorder,
             clock=self.clock,
@@ -150,7 +153,7 @@ class Bench:
             attempts=attempts,
             calls=calls,
         )
-        self.parts: Assembled = build_scheduler(config, self.gates, outside)
+        self.parts: Assembled = build_scheduler(config, self.gates, dependencies)
         self.cache, self.queue, self.handlers = self.parts.cache, self.parts.queue, self.parts.handlers
         self.scheduler = self.parts.scheduler
         self.api.connect(self.parts.objects, self.handlers)

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from kubesched.objects import Namespace, Node, ObjectMeta, Pod, Service, StorageClass, convert
+from kubesched.objects import Namespace, Node, Pod, Service, StorageClass, convert
+from kubesched.objects.meta import ObjectMeta
 from kubesched.scheduler.framework import Action, Resource
 from kubesched.scheduler.scheduling.event_handlers import EVENT_RESOURCES
 from kubesched.scheduler.scheduling.node_events import node_events

@@ -8,7 +8,7 @@ from random import Random
 from kubesched.clock import VirtualClock
 from kubesched.config import FeatureGates, default_config
 from kubesched.objects.completion import completed
-from kubesched.scheduler.build import Outside, build_scheduler
+from kubesched.scheduler.build import Dependencies, build_scheduler
 from kubesched.testing import make_node, make_pod
 from kubesched.testing.recording import RecordingApi, RecordingRecorder
 
@@ -16,8 +16,10 @@ from kubesched.testing.recording import RecordingApi, RecordingRecorder
 async def test_an_assumed_pod_that_is_never_seen_bound_gives_its_room_back() -> None:
     """Thirty seconds after its binding it is forgotten, and the pod that waited for its room is tried again."""
     clock, gates = VirtualClock(), FeatureGates()
-    outside = Outside(api=RecordingApi(), recorder=RecordingRecorder(), clock=clock, random=Random(1), assumed_ttl=30.0)
-    scheduler = build_scheduler(default_config(gates), gates, outside)
+    dependencies = Dependencies(
+        api=RecordingApi(), recorder=RecordingRecorder(), clock=clock, random=Random(1), assumed_ttl=30.0
+    )
+    scheduler = build_scheduler(default_config(gates), gates, dependencies)
     scheduler.handlers.add(make_node("n", cpu="1"))
     for name in ("first", "second"):
         scheduler.handlers.add(completed(make_pod(name, cpu="1")))

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import base64
-from typing import Any
 
 from kubesched.cluster.apiserver.validation.services import is_open
-
-Json = dict[str, Any]
+from kubesched.objects.base import Json
 
 
 def default_namespace(namespace: Json) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
-Json = dict[str, Any]
+from kubesched.objects.base import Json
 
 ACCESS_GROUP: Final = "rbac.authorization.k8s.io"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-Json = dict[str, Any]
+from kubesched.objects.base import Json
 
 DEFAULT_SCHEDULER: Final = "default-scheduler"
 FILE_MODE: Final = 0o644

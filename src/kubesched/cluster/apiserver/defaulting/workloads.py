@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from kubesched.cluster.apiserver.defaulting.pods import default_template
 from kubesched.cluster.apiserver.defaulting.volumes import default_claim_spec
-
-Json = dict[str, Any]
+from kubesched.objects.base import Json
 
 
 def default_deployment(deployment: Json) -> None:

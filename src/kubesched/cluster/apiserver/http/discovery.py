@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from kubesched.cluster.apiserver.catalog import Catalog
 from kubesched.cluster.apiserver.http.answers import Answer, json_answer
 from kubesched.cluster.apiserver.http.negotiation import Form
 from kubesched.cluster.apiserver.resource import Resource
+from kubesched.objects.base import Json
 
-Json = dict[str, Any]
 VERSION: Final = "v1.36.4"
 _AGGREGATED: Final = b"application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 

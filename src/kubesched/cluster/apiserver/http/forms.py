@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -14,8 +14,8 @@ from kubesched.cluster.apiserver.storage import Change, ChangeType, Entry
 from kubesched.cluster.apiserver.tables.layout import TableLayout
 from kubesched.cluster.apiserver.tables.workloads import SCALE
 from kubesched.cluster.apiserver.verbs.reading import Page
+from kubesched.objects.base import Json
 
-Json = dict[str, Any]
 _encode: Final = msgspec.json.Encoder().encode
 _META: Final = {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1"}
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from typing import Any, Final
+from typing import Final
 
 from kubesched.cluster.apiserver.catalog import Catalog
 from kubesched.cluster.apiserver.http.answers import Answer, encode, json_answer
 from kubesched.cluster.apiserver.http.discovery import VERSION
 from kubesched.cluster.apiserver.resource import Resource
 from kubesched.cluster.apiserver.schema import FieldType, Shape, Struct, describe, struct
+from kubesched.objects.base import Json
 
-Json = dict[str, Any]
 _INFO: Final = {"title": "Kubernetes", "version": VERSION}
 _SCALARS: Final[dict[Shape, Json]] = {
     Shape.STRING: {"type": "string"},

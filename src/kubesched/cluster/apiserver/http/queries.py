@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
 from urllib.parse import parse_qsl
 
 from kubesched.cluster.apiserver import status
@@ -11,8 +10,8 @@ from kubesched.cluster.apiserver.problems import Problem, forbidden, unsupported
 from kubesched.cluster.apiserver.resource import Resource
 from kubesched.cluster.apiserver.schema import conform
 from kubesched.cluster.apiserver.selectors import parse_field_selector, parse_label_selector
+from kubesched.objects.base import Json
 
-Json = dict[str, Any]
 Query = dict[str, str]
 
 

@@ -26,8 +26,7 @@ from kubesched.cluster.apiserver.schema import struct
 from kubesched.cluster.apiserver.storage import Entry
 from kubesched.cluster.apiserver.verbs import reviews
 from kubesched.errors import RequestRefusedError
-
-Json = dict[str, Any]
+from kubesched.objects.base import Json
 
 APPLY: Final = "application/apply-patch+yaml"
 _PATCH_TYPES: Final = (

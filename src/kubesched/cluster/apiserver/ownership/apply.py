@@ -19,8 +19,7 @@ from kubesched.cluster.apiserver.ownership.managers import Manager
 from kubesched.cluster.apiserver.ownership.removal import contains, remove_fields
 from kubesched.cluster.apiserver.schema import FieldType, Shape, Struct
 from kubesched.errors import KubeschedError
-
-Json = dict[str, Any]
+from kubesched.objects.base import Json
 
 
 class ApplyConflictError(KubeschedError):

@@ -13,8 +13,7 @@ import msgspec
 from kubesched.cluster.apiserver.ownership.field_sets import FieldSet, field_set, leaves
 from kubesched.cluster.apiserver.ownership.managers import Manager
 from kubesched.cluster.apiserver.schema import Struct, conform
-
-Json = dict[str, Any]
+from kubesched.objects.base import Json
 
 KUBECTL: Final = "kubectl"
 CLIENT_SIDE: Final = "kubectl-client-side-apply"

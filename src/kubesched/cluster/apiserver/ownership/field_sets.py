@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from kubesched.cluster.apiserver.schema import FieldType, Shape, Struct
+from kubesched.objects.base import Json
 
-Json = dict[str, Any]
 Path = tuple[str, ...]
 FieldSet = frozenset[Path]
 

@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from kubesched.cluster.apiserver.ownership.field_sets import FieldSet, from_fields_v1, to_fields_v1
-
-Json = dict[str, Any]
+from kubesched.objects.base import Json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,8 +6,7 @@ from typing import Any
 
 from kubesched.cluster.apiserver.ownership.field_sets import FieldSet, Path, field_type, key_step, value_step
 from kubesched.cluster.apiserver.schema import FieldType, Shape, Struct
-
-Json = dict[str, Any]
+from kubesched.objects.base import Json
 
 
 def contains(value: Json, path: Path, kind: Struct) -> bool:

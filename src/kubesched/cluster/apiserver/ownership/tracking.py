@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from kubesched.cluster.apiserver.ownership.apply import changed_fields, without_removed
 from kubesched.cluster.apiserver.ownership.managers import Manager, read_managers, write_managers
 from kubesched.cluster.apiserver.schema import Struct
-
-Json = dict[str, Any]
+from kubesched.objects.base import Json
 
 
 def track_update(old: Json, new: Json, kind: Struct, writer: Manager) -> None:

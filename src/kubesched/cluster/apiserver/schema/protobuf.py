@@ -18,8 +18,8 @@ import msgspec
 
 from kubesched.cluster.apiserver.schema.fields import FieldType, Shape, struct
 from kubesched.errors import InvalidObjectError
+from kubesched.objects.base import Json
 
-Json = dict[str, Any]
 MAGIC: Final = b"k8s\x00"
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 

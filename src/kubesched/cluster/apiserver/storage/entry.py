@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import Enum
-from typing import Any
 
 import msgspec
 
-Json = dict[str, Any]
+from kubesched.objects.base import Json
+
 _decode = msgspec.json.Decoder(Json).decode
 
 

@@ -16,9 +16,10 @@ from typing import Final
 
 import msgspec
 
-from kubesched.cluster.apiserver.storage.entry import Change, ChangeType, Entry, Json
+from kubesched.cluster.apiserver.storage.entry import Change, ChangeType, Entry
 from kubesched.cluster.apiserver.storage.history import History
 from kubesched.cluster.apiserver.storage.journal import Journal, Row
+from kubesched.objects.base import Json
 
 DEFAULT_HISTORY: Final = 8192
 _encode = msgspec.json.Encoder().encode

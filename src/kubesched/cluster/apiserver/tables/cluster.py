@@ -16,8 +16,8 @@ from kubesched.cluster.apiserver.tables.layout import (
     name_of,
     since,
 )
+from kubesched.objects.base import Json
 
-Json = dict[str, Any]
 _ROLE_PREFIX: Final = "node-role.kubernetes.io/"
 
 

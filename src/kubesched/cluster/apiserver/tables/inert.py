@@ -14,8 +14,8 @@ from kubesched.cluster.apiserver.tables.layout import (
     name_of,
     selector_text,
 )
+from kubesched.objects.base import Json
 
-Json = dict[str, Any]
 _MOST_SHOWN: Final = 3
 _MOST_METRICS: Final = 2
 

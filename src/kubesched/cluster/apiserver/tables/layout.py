@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-Json = dict[str, Any]
+from kubesched.objects.base import Json
+
 NONE: Final = "<none>"
 UNKNOWN: Final = "<unknown>"
 UNSET: Final = "<unset>"

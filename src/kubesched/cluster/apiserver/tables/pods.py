@@ -13,8 +13,7 @@ from kubesched.cluster.apiserver.tables.layout import (
     name_of,
     since,
 )
-
-Json = dict[str, Any]
+from kubesched.objects.base import Json
 
 
 def _row(pod: Json, now: float) -> list[Any]:

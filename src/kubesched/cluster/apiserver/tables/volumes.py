@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 from kubesched.cluster.apiserver.tables.layout import NONE, UNSET, Column, TableLayout, age_of, columns, name_of
+from kubesched.objects.base import Json
 
-Json = dict[str, Any]
 CLASS_ANNOTATION: Final = "volume.beta.kubernetes.io/storage-class"
 DEFAULT_CLASS: Final = (
     "storageclass.kubernetes.io/is-default-class",

@@ -19,8 +19,8 @@ from kubesched.cluster.apiserver.tables.layout import (
     selector_text,
     since,
 )
+from kubesched.objects.base import Json
 
-Json = dict[str, Any]
 _CONTAINERS: Final = ("Containers", "Images", "Selector")
 _JOB_STATES: Final = {
     "Complete": "Complete",

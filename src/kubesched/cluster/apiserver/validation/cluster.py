@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from kubesched.cluster.apiserver.problems import Problem, duplicate, forbidden, invalid, required, shown, unsupported
 from kubesched.cluster.apiserver.validation.names import config_key_problems, dns_label_problems
 from kubesched.cluster.apiserver.validation.placement import EFFECTS
+from kubesched.objects.base import Json
 from kubesched.objects.label_syntax import label_key_problems, label_value_problems
-
-Json = dict[str, Any]
 
 DEVICE_EFFECTS: Final = ("NoExecute", "NoSchedule", "None")
 HIGHEST_USER_PRIORITY: Final = 1_000_000_000

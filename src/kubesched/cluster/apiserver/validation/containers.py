@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from kubesched.cluster.apiserver.problems import (
     Problem,
@@ -13,10 +13,9 @@ from kubesched.cluster.apiserver.problems import (
     unsupported,
 )
 from kubesched.cluster.apiserver.validation.names import dns_label_problems
+from kubesched.objects.base import Json
 from kubesched.objects.label_syntax import label_key_problems
 from kubesched.objects.quantity import Quantity
-
-Json = dict[str, Any]
 
 PULL_POLICIES: Final = ("Always", "IfNotPresent", "Never")
 PROTOCOLS: Final = ("SCTP", "TCP", "UDP")

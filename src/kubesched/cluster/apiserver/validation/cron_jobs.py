@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from kubesched.cluster.apiserver.problems import Problem, invalid, required, unsupported
 from kubesched.cluster.apiserver.validation.workloads import job_spec_problems, non_negative
 from kubesched.cluster.cron import InvalidScheduleError, load_zone, parse_schedule
-
-Json = dict[str, Any]
+from kubesched.objects.base import Json
 
 LONGEST_NAME: Final = 52  # a Job's name has eleven characters more, and a label holds it
 POLICIES: Final = ("Allow", "Forbid", "Replace")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 from kubesched.cluster.apiserver.defaulting.inert import ACCESS_GROUP
 from kubesched.cluster.apiserver.problems import Problem, invalid, required, unsupported
+from kubesched.objects.base import Json
 
-Json = dict[str, Any]
 ADDRESS_TYPES: Final = ("FQDN", "IPv4", "IPv6")
 PATH_TYPES: Final = ("Exact", "ImplementationSpecific", "Prefix")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from kubesched.cluster.apiserver.problems import Problem, duplicate, forbidden, invalid, required, unsupported
 from kubesched.cluster.apiserver.validation.names import dns_label_problems
@@ -11,9 +11,8 @@ from kubesched.cluster.apiserver.validation.selectors import (
     node_selector_problems,
     node_term_problems,
 )
+from kubesched.objects.base import Json
 from kubesched.objects.label_syntax import label_key_problems, label_value_problems
-
-Json = dict[str, Any]
 
 REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import Any, Final
+from typing import Final
 
 from kubesched.cluster.apiserver.problems import Problem, duplicate, forbidden, invalid, required, unsupported
 from kubesched.cluster.apiserver.validation.containers import container_problems, resource_problems
@@ -16,8 +16,7 @@ from kubesched.cluster.apiserver.validation.placement import (
     spread_problems,
     toleration_problems,
 )
-
-Json = dict[str, Any]
+from kubesched.objects.base import Json
 
 RESTART_POLICIES: Final = ("Always", "OnFailure", "Never")
 DNS_POLICIES: Final = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from kubesched.cluster.apiserver.problems import Problem, invalid, required
+from kubesched.objects.base import Json
 from kubesched.objects.label_syntax import label_key_problems
 from kubesched.objects.quantity import Quantity
 from kubesched.objects.resource_names import is_huge_page_resource
-
-Json = dict[str, Any]
 
 POD_AMOUNTS: Final = frozenset(
     f"{prefix}{name}" for prefix in ("", "requests.", "limits.") for name in ("cpu", "memory")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from kubesched.cluster.apiserver.problems import Problem, forbidden, invalid, required
 from kubesched.cluster.apiserver.validation.metadata import label_problems
 from kubesched.cluster.apiserver.validation.names import dns_subdomain_problems
+from kubesched.objects.base import Json
 from kubesched.objects.label_syntax import label_key_problems, label_value_problems
-
-Json = dict[str, Any]
 
 _SOME: Final = "must be specified when `operator` is 'In' or 'NotIn'"
 _NONE: Final = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"

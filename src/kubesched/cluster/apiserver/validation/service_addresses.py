@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import ipaddress
-from typing import Any, Final
+from typing import Final
 
 from kubesched.cluster.apiserver.problems import Problem, duplicate, invalid, required, unsupported
-
-Json = dict[str, Any]
+from kubesched.objects.base import Json
 
 HEADLESS: Final = "None"
 EXTERNAL: Final = "ExternalName"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Final
+from typing import Final
 
 from kubesched.cluster.apiserver.problems import Problem, duplicate, forbidden, invalid, required, unsupported
 from kubesched.cluster.apiserver.validation.containers import PROTOCOLS
@@ -17,9 +17,8 @@ from kubesched.cluster.apiserver.validation.service_addresses import (
     ip_problems,
     is_headless,
 )
+from kubesched.objects.base import Json
 from kubesched.objects.label_syntax import label_key_problems
-
-Json = dict[str, Any]
 
 TYPES: Final = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 WITH_NODE_PORTS: Final = ("LoadBalancer", "NodePort")

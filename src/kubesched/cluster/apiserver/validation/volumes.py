@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from kubesched.cluster.apiserver.problems import Problem, forbidden, invalid, required, unsupported
 from kubesched.cluster.apiserver.validation.metadata import IMMUTABLE
-
-Json = dict[str, Any]
+from kubesched.objects.base import Json
 
 ACCESS_MODES: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 RECLAIM_POLICIES: Final = ("Delete", "Recycle", "Retain")

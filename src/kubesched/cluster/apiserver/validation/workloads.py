@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 from kubesched.cluster.apiserver.problems import Problem, forbidden, invalid, required, unsupported
 from kubesched.cluster.apiserver.selectors import object_selector
 from kubesched.cluster.apiserver.validation.metadata import IMMUTABLE
 from kubesched.cluster.apiserver.validation.pods import template_problems
 from kubesched.cluster.apiserver.validation.selectors import label_selector_problems
+from kubesched.objects.base import Json
 
-Json = dict[str, Any]
 Validator = Callable[[Json], list[Problem]]
 
 _UNMATCHED: Final = "`selector` does not match template `labels`"

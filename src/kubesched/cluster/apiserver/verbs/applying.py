@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from typing import Any
 
 from kubesched.cluster.apiserver import status
 from kubesched.cluster.apiserver.options import WriteOptions
@@ -25,8 +24,7 @@ from kubesched.cluster.apiserver.schema import Struct, struct
 from kubesched.cluster.apiserver.storage import Entry
 from kubesched.cluster.apiserver.verbs.writing import Writer
 from kubesched.errors import RequestRefusedError
-
-Json = dict[str, Any]
+from kubesched.objects.base import Json
 
 
 class Applier:

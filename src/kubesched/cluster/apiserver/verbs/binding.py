@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from kubesched.cluster.apiserver import status
 from kubesched.cluster.apiserver.admission import Admission
 from kubesched.cluster.apiserver.problems import Problem, required, unsupported
@@ -12,8 +10,7 @@ from kubesched.cluster.apiserver.schema import conform
 from kubesched.cluster.apiserver.storage import Entry
 from kubesched.cluster.apiserver.verbs.writing import Writer
 from kubesched.errors import RequestRefusedError
-
-Json = dict[str, Any]
+from kubesched.objects.base import Json
 
 
 class Binder:

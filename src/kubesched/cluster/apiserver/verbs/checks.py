@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from kubesched.cluster.apiserver import status
 from kubesched.cluster.apiserver.resource import Resource
-
-Json = dict[str, Any]
+from kubesched.objects.base import Json
 
 
 class _Patch:

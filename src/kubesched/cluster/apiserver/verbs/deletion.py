@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from kubesched.clock import Clock
 from kubesched.cluster.apiserver import status
@@ -13,8 +13,7 @@ from kubesched.cluster.apiserver.resource import Resource
 from kubesched.cluster.apiserver.storage import Entry, Store
 from kubesched.cluster.apiserver.validation.cluster import SYSTEM_CLASSES
 from kubesched.cluster.apiserver.verbs.writing import Writer
-
-Json = dict[str, Any]
+from kubesched.objects.base import Json
 
 FOREGROUND: Final = "foregroundDeletion"
 ORPHAN: Final = "orphan"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from kubesched.cluster.apiserver import status
 from kubesched.cluster.apiserver.options import DeleteOptions
@@ -14,8 +14,8 @@ from kubesched.cluster.apiserver.verbs.deletion import Deleter
 from kubesched.cluster.apiserver.verbs.reading import Reader
 from kubesched.cluster.apiserver.verbs.writing import Writer
 from kubesched.errors import RequestRefusedError
+from kubesched.objects.base import Json
 
-Json = dict[str, Any]
 CAUSE: Final = "DisruptionBudget"
 MOST_DISRUPTED: Final = 2000
 _VIOLATED: Final = "Cannot evict pod as it would violate the pod's disruption budget."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
@@ -12,8 +12,6 @@ from kubesched.cluster.apiserver import status
 from kubesched.cluster.apiserver.options import ListOptions
 from kubesched.cluster.apiserver.resource import Resource
 from kubesched.cluster.apiserver.storage import Bucket, CompactedError, Entry, Store
-
-Json = dict[str, Any]
 
 
 class Page(NamedTuple):

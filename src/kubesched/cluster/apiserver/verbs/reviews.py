@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from kubesched.cluster.apiserver import status
 from kubesched.cluster.apiserver.resource import Resource
 from kubesched.cluster.apiserver.schema import conform
-
-Json = dict[str, Any]
+from kubesched.objects.base import Json
 
 ADMIN: Final = {"username": "kubernetes-admin", "groups": ["system:masters", "system:authenticated"]}
 _RULES: Final = {

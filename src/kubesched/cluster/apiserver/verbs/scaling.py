@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from kubesched.cluster.apiserver import status
 from kubesched.cluster.apiserver.options import WriteOptions
@@ -14,8 +13,8 @@ from kubesched.cluster.apiserver.storage import Entry
 from kubesched.cluster.apiserver.tables.layout import labels_text, selector_text
 from kubesched.cluster.apiserver.verbs.reading import Reader
 from kubesched.cluster.apiserver.verbs.writing import Writer
+from kubesched.objects.base import Json
 
-Json = dict[str, Any]
 _KEPT = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 
 

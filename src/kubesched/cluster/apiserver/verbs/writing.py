@@ -6,7 +6,7 @@ import random
 import uuid
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -29,8 +29,7 @@ from kubesched.cluster.apiserver.verbs.checks import (
     undecodable,
 )
 from kubesched.errors import RequestRefusedError
-
-Json = dict[str, Any]
+from kubesched.objects.base import Json
 
 NAME_CHARACTERS: Final = "bcdfghjklmnpqrstvwxz2456789"  # no vowels: generated names are no words (`utilrand`)
 GENERATED_LENGTH: Final = 5

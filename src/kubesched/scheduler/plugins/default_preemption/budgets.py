@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from kubesched.errors import InvalidObjectError
-from kubesched.objects import PodDisruptionBudget, Selector, compile_label_selector
+from kubesched.objects import PodDisruptionBudget
+from kubesched.objects.selectors import Selector, compile_label_selector
 from kubesched.scheduler.columns import Booleans, PodTable, PodTemplate
 from kubesched.scheduler.columns.label_tags import LabelTag, label_tags
 from kubesched.scheduler.framework import ObjectStore, PodInfo

@@ -9,7 +9,8 @@ from typing import Final
 
 from kubesched.clock import utc
 from kubesched.errors import ApiStatusError, ClientError
-from kubesched.objects import Pod, PodCondition
+from kubesched.objects import Pod
+from kubesched.objects.pod import PodCondition
 from kubesched.scheduler.framework import Handle, NominatingInfo, Victims
 from kubesched.scheduler.plugins.default_preemption.eligibility import DISRUPTION_TARGET, PREEMPTION_BY_SCHEDULER
 from kubesched.scheduler.plugins.default_preemption.preemptor import Preemptor

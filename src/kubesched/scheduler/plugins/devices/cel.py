@@ -16,7 +16,7 @@ from cel_expr_python import cel
 from cel_expr_python.ext import ext_bindings, ext_optional, ext_strings
 
 from kubesched.errors import InvalidObjectError
-from kubesched.objects import DeviceAttribute, DeviceCapacity
+from kubesched.objects.dra import DeviceAttribute, DeviceCapacity
 from kubesched.scheduler.plugins.devices import list_functions, selector_values
 from kubesched.scheduler.plugins.devices.cel_messages import (
     MISSING_KEY,

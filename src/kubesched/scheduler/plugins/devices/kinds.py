@@ -5,7 +5,8 @@ from __future__ import annotations
 import weakref
 from itertools import count
 
-from kubesched.objects import Device, encode
+from kubesched.objects import encode
+from kubesched.objects.dra import Device
 from kubesched.scheduler.plugins.devices.cel import DeviceFacts
 
 

@@ -14,7 +14,8 @@ from collections import Counter
 from collections.abc import Iterable, Set
 from dataclasses import dataclass, field
 
-from kubesched.objects import AllocationResult, ResourceClaim
+from kubesched.objects import ResourceClaim
+from kubesched.objects.dra import AllocationResult
 from kubesched.scheduler.columns import Journal
 from kubesched.scheduler.framework import ObjectStore, ObjectStores
 

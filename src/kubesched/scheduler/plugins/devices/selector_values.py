@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from cel_expr_python import cel
 
-from kubesched.objects import Quantity
+from kubesched.objects.quantity import Quantity
 from kubesched.scheduler.plugins.devices.semantic_version import SemanticVersion
 
 _QUANTITY: Final = b"q"

@@ -16,7 +16,8 @@ from typing import Final
 import numpy as np
 
 from kubesched.errors import InvalidObjectError
-from kubesched.objects import Device, DeviceClass, ResourceSlice, ResourceSliceSpec
+from kubesched.objects import DeviceClass, ResourceSlice
+from kubesched.objects.dra import Device, ResourceSliceSpec
 from kubesched.objects.node_selectors import compile_node_selector_strictly
 from kubesched.objects.resource_names import is_dra_extended_resource
 from kubesched.scheduler.columns import Integers, JournalReader, NodeView

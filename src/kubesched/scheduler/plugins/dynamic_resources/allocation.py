@@ -7,14 +7,12 @@ from collections.abc import Callable, Iterable, Sequence
 from msgspec.structs import replace
 
 from kubesched.errors import InvalidObjectError
-from kubesched.objects import (
+from kubesched.objects.affinity import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
+from kubesched.objects.dra import (
     AllocationResult,
     DeviceAllocationConfiguration,
     DeviceAllocationResult,
     DeviceRequestAllocationResult,
-    NodeSelector,
-    NodeSelectorRequirement,
-    NodeSelectorTerm,
 )
 from kubesched.scheduler.plugins.dynamic_resources.draft import Pick
 from kubesched.scheduler.plugins.dynamic_resources.places import NodePools

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from kubesched.objects import AllocationResult, ResourceClaim
+from kubesched.objects import ResourceClaim
+from kubesched.objects.dra import AllocationResult
 from kubesched.objects.node_selectors import NodeMatcher
 from kubesched.scheduler.columns import Integers
 from kubesched.scheduler.plugins.dynamic_resources.claims import PodClaims

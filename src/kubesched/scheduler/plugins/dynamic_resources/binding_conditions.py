@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kubesched.objects import AllocatedDeviceStatus, Condition, DeviceRequestAllocationResult, ResourceClaim
+from kubesched.objects import ResourceClaim
+from kubesched.objects.dra import AllocatedDeviceStatus, DeviceRequestAllocationResult
+from kubesched.objects.meta import Condition
 
 
 class DeviceNotReady(Exception):  # noqa: N818 - the device's driver says so; nobody made a mistake

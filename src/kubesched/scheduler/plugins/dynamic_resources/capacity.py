@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kubesched.objects import (
+from kubesched.objects.dra import (
     CapacityRequestPolicy,
     CapacityRequestPolicyRange,
     CapacityRequirements,
     DeviceCapacity,
-    Quantity,
 )
+from kubesched.objects.quantity import Quantity
 
 Amounts = Mapping[str, int]
 """By capacity name, in nanos."""

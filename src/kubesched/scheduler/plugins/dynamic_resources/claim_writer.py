@@ -10,16 +10,10 @@ from msgspec.structs import replace
 
 from kubesched.clock import Clock
 from kubesched.errors import ApiStatusError, ClientError, InvalidObjectError
-from kubesched.objects import (
-    AllocationResult,
-    ObjectMeta,
-    Pod,
-    PodExtendedResourceClaimStatus,
-    ResourceClaim,
-    ResourceClaimConsumerReference,
-    ResourceClaimStatus,
-    to_builtins,
-)
+from kubesched.objects import Pod, ResourceClaim, to_builtins
+from kubesched.objects.dra import AllocationResult, ResourceClaimConsumerReference, ResourceClaimStatus
+from kubesched.objects.meta import ObjectMeta
+from kubesched.objects.pod import PodExtendedResourceClaimStatus
 from kubesched.scheduler.framework import ApiWriter
 from kubesched.scheduler.plugins.dynamic_resources.node_allocatable import Statuses
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from kubesched.objects import AllocationResult, Pod, PodResourceClaim, ResourceClaim, ResourceClaimConsumerReference
+from kubesched.objects import Pod, ResourceClaim
+from kubesched.objects.dra import AllocationResult, ResourceClaimConsumerReference
+from kubesched.objects.pod import PodResourceClaim
 from kubesched.scheduler.plugins.devices.ledger import Ledger
 
 GROUP_API: Final = "scheduling.k8s.io"

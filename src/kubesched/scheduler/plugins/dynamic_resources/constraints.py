@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import Protocol
 
 from kubesched.errors import InvalidObjectError
-from kubesched.objects import DeviceAttribute, DeviceConstraint, ResourceClaim
+from kubesched.objects import ResourceClaim
+from kubesched.objects.dra import DeviceAttribute, DeviceConstraint
 from kubesched.scheduler.plugins.devices.kinds import DeviceKind
 
 _Value = tuple[str, object]

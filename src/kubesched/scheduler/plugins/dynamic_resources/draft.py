@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from kubesched.errors import InvalidObjectError
-from kubesched.objects import Quantity
+from kubesched.objects.quantity import Quantity
 from kubesched.scheduler.plugins.devices.kinds import DeviceKind
 from kubesched.scheduler.plugins.dynamic_resources.capacity import consumption, fits_capacity
 from kubesched.scheduler.plugins.dynamic_resources.constraints import constraints_of

@@ -8,18 +8,10 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from kubesched.objects import (
-    Container,
-    ContainerExtendedResourceRequest,
-    DeviceClaim,
-    DeviceRequest,
-    ExactDeviceRequest,
-    ObjectMeta,
-    OwnerReference,
-    Pod,
-    ResourceClaim,
-    ResourceClaimSpec,
-)
+from kubesched.objects import Pod, ResourceClaim
+from kubesched.objects.dra import DeviceClaim, DeviceRequest, ExactDeviceRequest, ResourceClaimSpec
+from kubesched.objects.meta import ObjectMeta, OwnerReference
+from kubesched.objects.pod import Container, ContainerExtendedResourceRequest
 from kubesched.scheduler.plugins.devices.backing import BackingClasses
 from kubesched.scheduler.plugins.devices.ledger import Ledger
 

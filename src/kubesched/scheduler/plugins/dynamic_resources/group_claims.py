@@ -6,7 +6,9 @@ from collections.abc import Iterable, Set
 from typing import Final
 
 from kubesched.errors import ClientError, InvalidObjectError
-from kubesched.objects import Pod, PodGroup, PodGroupResourceClaim, ResourceClaim, ResourceClaimConsumerReference
+from kubesched.objects import Pod, PodGroup, ResourceClaim
+from kubesched.objects.dra import ResourceClaimConsumerReference
+from kubesched.objects.scheduling import PodGroupResourceClaim
 from kubesched.scheduler.framework import ObjectStore, PodGroupStates, Status
 from kubesched.scheduler.plugins.devices.ledger import Ledger
 from kubesched.scheduler.plugins.dynamic_resources.claim_writer import ClaimWriter

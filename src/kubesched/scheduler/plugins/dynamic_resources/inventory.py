@@ -8,7 +8,8 @@ from typing import Final
 
 import numpy as np
 
-from kubesched.objects import NodeSelector, ResourceSlice
+from kubesched.objects import ResourceSlice
+from kubesched.objects.affinity import NodeSelector
 from kubesched.objects.node_selectors import NodeMatcher, compile_node_selector
 from kubesched.scheduler.columns import Booleans, NodeView
 from kubesched.scheduler.columns.node_matching import matching_selector

@@ -11,8 +11,11 @@ import numpy as np
 from msgspec.structs import replace
 
 from kubesched.errors import InvalidObjectError
-from kubesched.objects import AllocationResult, NodeAllocatableResourceClaimStatus, Pod, Quantity, ResourceClaim
+from kubesched.objects import Pod, ResourceClaim
+from kubesched.objects.dra import AllocationResult
+from kubesched.objects.pod import NodeAllocatableResourceClaimStatus
 from kubesched.objects.pod_resources import ResourceFeatures, in_scheduler_units, pod_requests
+from kubesched.objects.quantity import Quantity
 from kubesched.objects.resource_names import CPU, EPHEMERAL_STORAGE, MEMORY, is_huge_page_resource
 from kubesched.scheduler.columns import Booleans, NodeView, PodTable
 from kubesched.scheduler.framework import PodGroupStates, Reason

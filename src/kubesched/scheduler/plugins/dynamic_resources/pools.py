@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-from kubesched.objects import CounterSet, ResourceSlice
+from kubesched.objects import ResourceSlice
+from kubesched.objects.dra import CounterSet
 from kubesched.scheduler.plugins.devices.kinds import DeviceKind, DeviceKinds
 from kubesched.scheduler.plugins.devices.ledger import PoolId, PoolUsage
 

@@ -7,7 +7,8 @@ from typing import Final
 from weakref import WeakValueDictionary
 
 from kubesched.errors import ClientError, InvalidObjectError
-from kubesched.objects import Pod, PodExtendedResourceClaimStatus, ResourceClaim
+from kubesched.objects import Pod, ResourceClaim
+from kubesched.objects.pod import PodExtendedResourceClaimStatus
 from kubesched.scheduler.framework import SUCCESS, Handle, Status
 from kubesched.scheduler.plugins.dynamic_resources.attempt import Attempt
 from kubesched.scheduler.plugins.dynamic_resources.binding_conditions import (

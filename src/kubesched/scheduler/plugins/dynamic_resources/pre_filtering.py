@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Set
 
 from kubesched.errors import InvalidObjectError
-from kubesched.objects import AllocationResult, DeviceRequest, ResourceClaim
+from kubesched.objects import ResourceClaim
+from kubesched.objects.dra import AllocationResult, DeviceRequest
 from kubesched.objects.node_selectors import compile_node_selector_strictly
 from kubesched.objects.resource_names import is_dra_extended_resource
 from kubesched.scheduler.columns import PodInfo, PodTemplate

@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from kubesched.errors import InvalidObjectError
-from kubesched.objects import (
+from kubesched.objects import DeviceClass, ResourceClaim
+from kubesched.objects.dra import (
     CapacityRequirements,
-    DeviceClass,
     DeviceRequest,
     DeviceSubRequest,
     DeviceToleration,
     ExactDeviceRequest,
-    ResourceClaim,
 )
 from kubesched.scheduler.framework import ObjectStore
 from kubesched.scheduler.plugins.devices.selection import Condition, class_conditions

@@ -9,7 +9,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from kubesched.errors import ClientError, InvalidObjectError
-from kubesched.objects import AllocationResult, Pod, ResourceClaim
+from kubesched.objects import Pod, ResourceClaim
+from kubesched.objects.dra import AllocationResult
 from kubesched.scheduler.framework import SUCCESS, Handle, Status
 from kubesched.scheduler.plugins.devices.ledger import Ledger
 from kubesched.scheduler.plugins.dynamic_resources.allocation import allocation_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from kubesched.objects import DeviceTaint, DeviceToleration
+from kubesched.objects.dra import DeviceTaint, DeviceToleration
 
 _PREVENTING: Final = ("NoSchedule", "NoExecute")
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from kubesched.errors import InvalidObjectError
-from kubesched.objects import PersistentVolume, PersistentVolumeClaim, StorageClass, Volume
+from kubesched.objects import PersistentVolume, PersistentVolumeClaim, StorageClass
+from kubesched.objects.volume import Volume
 from kubesched.scheduler.columns import PodTemplate
 from kubesched.scheduler.framework import ObjectStores, Status
 from kubesched.scheduler.plugins.storage.claims import class_of_claim, not_found, ownership_problem

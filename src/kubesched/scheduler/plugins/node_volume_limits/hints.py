@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from kubesched.errors import InvalidObjectError
-from kubesched.objects import CSINode, PersistentVolumeClaim, Pod, Volume, VolumeAttachment
+from kubesched.objects import CSINode, PersistentVolumeClaim, Pod, VolumeAttachment
+from kubesched.objects.volume import Volume
 from kubesched.scheduler.columns import PodInfo
 from kubesched.scheduler.framework import Action, ClusterEvent, EventHint, Hint, Resource
 from kubesched.scheduler.plugins.storage.csi_migration import in_tree_plugin, inline_handle

@@ -8,7 +8,7 @@ from typing import Final
 
 from kubesched.config.plugin_args import SYSTEM_DEFAULTING, PodTopologySpreadArgs
 from kubesched.errors import InvalidObjectError
-from kubesched.objects import TopologySpreadConstraint
+from kubesched.objects.affinity import TopologySpreadConstraint
 from kubesched.objects.selectors import Selector, compile_label_selector, selector_from_labels
 from kubesched.scheduler.columns import PodTemplate
 from kubesched.scheduler.framework import Handle

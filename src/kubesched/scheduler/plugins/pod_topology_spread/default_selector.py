@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from kubesched.errors import InvalidObjectError
-from kubesched.objects import LabelSelector, ReplicaSet, ReplicationController, Service, StatefulSet
+from kubesched.objects import ReplicaSet, ReplicationController, Service, StatefulSet
+from kubesched.objects.meta import LabelSelector
 from kubesched.objects.selectors import Selector, compile_label_selector, selector_from_labels
 from kubesched.scheduler.columns import PodTemplate
 from kubesched.scheduler.framework import ObjectStores

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kubesched.objects import NodeSelector, Taint
+from kubesched.objects.affinity import NodeSelector, Taint
 from kubesched.objects.node_selectors import compile_node_selector
 from kubesched.scheduler.columns import ABSENT, Booleans, ClusterTables, LabelColumn, NodeView, PodTemplate, Positions
 from kubesched.scheduler.columns.node_matching import matching_labels, matching_selector

@@ -10,8 +10,9 @@ from urllib.parse import urlsplit
 import msgspec
 
 from kubesched.errors import InvalidObjectError
-from kubesched.objects import PersistentVolume, PersistentVolumeSpec, Volume
-from kubesched.objects.volume import AzureDiskVolumeSource
+from kubesched.objects import PersistentVolume
+from kubesched.objects.storage import PersistentVolumeSpec
+from kubesched.objects.volume import AzureDiskVolumeSource, Volume
 from kubesched.scheduler.plugins.storage.csi_topology import BETA_ZONE, ZONE, ZONE_DELIMITER, with_csi_topology
 
 _UNSPECIFIED: Final = "UNSPECIFIED"

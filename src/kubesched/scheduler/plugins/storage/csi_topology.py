@@ -7,13 +7,9 @@ from typing import Final
 
 import msgspec
 
-from kubesched.objects import (
-    NodeSelector,
-    NodeSelectorRequirement,
-    NodeSelectorTerm,
-    PersistentVolume,
-    VolumeNodeAffinity,
-)
+from kubesched.objects import PersistentVolume
+from kubesched.objects.affinity import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
+from kubesched.objects.storage import VolumeNodeAffinity
 
 ZONE: Final = "topology.kubernetes.io/zone"
 REGION: Final = "topology.kubernetes.io/region"

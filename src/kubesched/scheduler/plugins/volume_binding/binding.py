@@ -8,7 +8,8 @@ from msgspec.structs import replace
 
 from kubesched.clock import Clock
 from kubesched.errors import ClientError, InvalidObjectError
-from kubesched.objects import CSINode, Node, ObjectMeta, PersistentVolume, PersistentVolumeClaim, Pod, to_builtins
+from kubesched.objects import CSINode, Node, PersistentVolume, PersistentVolumeClaim, Pod, to_builtins
+from kubesched.objects.meta import ObjectMeta
 from kubesched.scheduler.columns import ClusterTables
 from kubesched.scheduler.framework import SUCCESS, ApiWriter, ObjectStores, Status
 from kubesched.scheduler.plugins.storage.claims import BOUND_BY_CONTROLLER, SELECTED_NODE, is_fully_bound, not_found

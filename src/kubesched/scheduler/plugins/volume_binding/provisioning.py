@@ -8,11 +8,12 @@ from typing import Final
 import numpy as np
 
 from kubesched.errors import InvalidObjectError
-from kubesched.objects import CSIDriver, CSIStorageCapacity, PersistentVolumeClaim, StorageClass, TopologySelectorTerm
+from kubesched.objects import CSIDriver, CSIStorageCapacity, PersistentVolumeClaim, StorageClass
 from kubesched.objects.node_selectors import NodeMatcher, NodeTerm
 from kubesched.objects.quantity import Quantity
 from kubesched.objects.requirements import Operator
 from kubesched.objects.selectors import Selector, checked_requirement, compile_label_selector
+from kubesched.objects.storage import TopologySelectorTerm
 from kubesched.scheduler.columns import Booleans, Integers, JournalReader, NodeView
 from kubesched.scheduler.framework import ObjectStores
 from kubesched.scheduler.plugins.storage.claims import STORAGE

@@ -9,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from kubesched.errors import InvalidObjectError
-from kubesched.objects import CSINode, NodeSelector, PersistentVolume
+from kubesched.objects import CSINode, PersistentVolume
+from kubesched.objects.affinity import NodeSelector
 from kubesched.objects.node_selectors import NodeMatcher, compile_node_selector
 from kubesched.objects.selectors import FieldSelector
 from kubesched.scheduler.columns import Booleans, NodeView

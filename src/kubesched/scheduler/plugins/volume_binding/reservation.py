@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from kubesched.objects import ObjectReference, PersistentVolume, PersistentVolumeClaim
+from kubesched.objects import PersistentVolume, PersistentVolumeClaim
+from kubesched.objects.meta import ObjectReference
 from kubesched.scheduler.plugins.storage.claims import BOUND_BY_CONTROLLER, SELECTED_NODE, is_bound_to
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kubesched.objects import (
+from kubesched.objects.volume import (
     AWSElasticBlockStoreVolumeSource,
     GCEPersistentDiskVolumeSource,
     ISCSIVolumeSource,

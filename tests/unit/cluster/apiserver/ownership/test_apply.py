@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kubesched.cluster.apiserver.ownership import ApplyConflictError, Manager, apply_configuration
 from kubesched.cluster.apiserver.schema import struct
+from kubesched.objects.base import Json
 
-Json = dict[str, Any]
 CONFIG_MAP = struct("core.v1.ConfigMap")
 
 

@@ -10,8 +10,7 @@ import pytest
 
 from kubesched.cluster.apiserver.storage import Bucket, ChangeType, CompactedError, Store
 from kubesched.cluster.apiserver.storage.journal import Row
-
-Json = dict[str, Any]
+from kubesched.objects.base import Json
 
 
 def read_fields(value: Json) -> dict[str, str]:

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from kubesched.cluster.apiserver.tables.pods import PODS
+from kubesched.objects.base import Json
 
-Json = dict[str, Any]
 NOW = 1_700_000_000.0
 
 

@@ -12,8 +12,7 @@ from kubesched.cluster.apiserver.api import Api
 from kubesched.cluster.apiserver.options import WriteOptions
 from kubesched.cluster.apiserver.storage import Entry
 from kubesched.errors import RequestRefusedError
-
-Json = dict[str, Any]
+from kubesched.objects.base import Json
 
 CONFIG_MAP: Json = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "m"}, "data": {"a": "1"}}
 SECRET: Json = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "m"}, "stringData": {"a": "1"}}

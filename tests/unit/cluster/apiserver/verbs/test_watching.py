@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
 
 import pytest
 
@@ -12,8 +11,7 @@ from kubesched.cluster.apiserver.options import WatchOptions
 from kubesched.cluster.apiserver.selectors import parse_field_selector, parse_label_selector
 from kubesched.cluster.apiserver.storage import CompactedError
 from kubesched.errors import RequestRefusedError
-
-Json = dict[str, Any]
+from kubesched.objects.base import Json
 
 
 def config(name: str, **labels: str) -> Json:

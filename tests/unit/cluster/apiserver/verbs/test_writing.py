@@ -13,8 +13,7 @@ from kubesched.cluster.apiserver.bootstrap import bootstrap
 from kubesched.cluster.apiserver.options import WriteOptions
 from kubesched.cluster.apiserver.storage import Store
 from kubesched.errors import RequestRefusedError
-
-Json = dict[str, Any]
+from kubesched.objects.base import Json
 
 
 def pod(name: str = "p", **spec: Any) -> Json:
