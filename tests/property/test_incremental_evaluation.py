@@ -46,7 +46,7 @@ from kubesched.scheduler.framework import (
     Verdict,
 )
 from kubesched.scheduler.plugins.registry import IN_TREE
-from kubesched.scheduler.plugins.storage.csi_nodes import MIGRATED_PLUGINS
+from kubesched.scheduler.plugins.support.storage.csi_nodes import MIGRATED_PLUGINS
 from kubesched.scheduler.state.nominator import PodNominator
 from kubesched.testing import make_device_class, make_devices_of, make_node, make_pod, make_resource_slice
 from kubesched.testing.builders import HOSTNAME_LABEL, ZONE_LABEL

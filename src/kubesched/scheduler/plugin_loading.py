@@ -8,7 +8,7 @@
             weight: 5
 
 The module is looked for beside the configuration file, then on Python's path. An installed package can offer plugins
-under plain names instead, by the entry point group `kubesched.scheduler.plugins`.
+under plain names instead, by the entry point group `kubesched.plugins`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from kubesched.errors import ConfigurationError, what_and_where
 from kubesched.scheduler.framework import EXTENSION_POINTS, BindPlugin, DependsOn, Plugin, PluginFactory, points_served
 from kubesched.scheduler.plugins.registry import IN_TREE
 
-ENTRY_POINT_GROUP: Final = "kubesched.scheduler.plugins"
+ENTRY_POINT_GROUP: Final = "kubesched.plugins"
 
 METHODS: Final = {
     "preEnqueue": ("pre_enqueue",),

@@ -10,7 +10,7 @@ import numpy as np
 from kubesched.scheduler.columns import Integers, NodeView, PodTemplate
 from kubesched.scheduler.columns.images import ImageState
 from kubesched.scheduler.framework import MAX_SCORE, CycleState, DependsOn, Handle, ScorePlugin
-from kubesched.scheduler.plugins.per_template import PerTemplate
+from kubesched.scheduler.plugins.support.per_template import PerTemplate
 
 NAME: Final = "ImageLocality"
 

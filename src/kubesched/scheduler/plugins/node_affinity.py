@@ -42,8 +42,8 @@ from kubesched.scheduler.framework import (
     Status,
     Verdict,
 )
-from kubesched.scheduler.plugins.normalize import in_proportion
-from kubesched.scheduler.plugins.per_template import PerTemplate
+from kubesched.scheduler.plugins.support.normalize import in_proportion
+from kubesched.scheduler.plugins.support.per_template import PerTemplate
 
 NAME: Final = "NodeAffinity"
 NOT_ENFORCED: Final = Reason.unresolvable("node(s) didn't match scheduler-enforced node affinity")

@@ -25,7 +25,7 @@ from kubesched.scheduler.framework import (
     Status,
     Verdict,
 )
-from kubesched.scheduler.plugins.per_template import PerTemplate
+from kubesched.scheduler.plugins.support.per_template import PerTemplate
 
 NAME: Final = "NodeDeclaredFeatures"
 MISSING: Final = Reason.unresolvable("node(s) didn't match Pod's required features")

@@ -27,7 +27,7 @@ from kubesched.scheduler.framework import (
     Status,
     Verdict,
 )
-from kubesched.scheduler.plugins.per_template import PerSituation
+from kubesched.scheduler.plugins.support.per_template import PerSituation
 
 NAME: Final = "NodePorts"
 TAKEN: Final = Reason.unschedulable("node(s) didn't have free ports for the requested pod ports")

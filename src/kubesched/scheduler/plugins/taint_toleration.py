@@ -26,7 +26,7 @@ from kubesched.scheduler.framework import (
     Status,
     Verdict,
 )
-from kubesched.scheduler.plugins.normalize import in_proportion
+from kubesched.scheduler.plugins.support.normalize import in_proportion
 
 NAME: Final = "TaintToleration"
 UNTOLERATED: Final = Reason.unresolvable("node(s) had untolerated taint(s)")

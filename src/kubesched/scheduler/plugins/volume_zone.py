@@ -27,8 +27,14 @@ from kubesched.scheduler.framework import (
     Status,
     Verdict,
 )
-from kubesched.scheduler.plugins.storage.claims import WAIT_FOR_FIRST_CONSUMER, class_of_claim, not_found
-from kubesched.scheduler.plugins.storage.csi_topology import BETA_REGION, BETA_ZONE, REGION, ZONE, ZONE_DELIMITER
+from kubesched.scheduler.plugins.support.storage.claims import WAIT_FOR_FIRST_CONSUMER, class_of_claim, not_found
+from kubesched.scheduler.plugins.support.storage.csi_topology import (
+    BETA_REGION,
+    BETA_ZONE,
+    REGION,
+    ZONE,
+    ZONE_DELIMITER,
+)
 
 NAME: Final = "VolumeZone"
 OTHER_ZONE: Final = Reason.unresolvable("node(s) had no available volume zone")

@@ -14,8 +14,8 @@ from kubesched.clock import VirtualClock
 from kubesched.errors import ApiStatusError
 from kubesched.objects import Pod, ResourceClaim, convert
 from kubesched.scheduler.framework import CycleState, SilentDeviceObserver, Status
-from kubesched.scheduler.plugins.devices.ledger import Ledger
 from kubesched.scheduler.plugins.dynamic_resources import DynamicResources
+from kubesched.scheduler.plugins.support.devices.ledger import Ledger
 from kubesched.testing import make_node, make_pod
 from kubesched.testing.device_builders import make_device_class, make_resource_claim, make_resource_slice
 from kubesched.testing.handle import FakeHandle

@@ -16,9 +16,9 @@ from kubesched.objects import Pod, ResourceClaim
 from kubesched.objects.meta import ObjectMeta
 from kubesched.scheduler.columns import NodeView
 from kubesched.scheduler.framework import CycleState, Status, Verdict
-from kubesched.scheduler.plugins.devices.ledger import Ledger
 from kubesched.scheduler.plugins.dynamic_resources import NAME, DynamicResources
 from kubesched.scheduler.plugins.dynamic_resources.attempt import Attempt
+from kubesched.scheduler.plugins.support.devices.ledger import Ledger
 from kubesched.testing import make_node, make_pod, make_pod_group
 from kubesched.testing.device_builders import make_device_class, make_resource_claim, make_resource_slice
 from kubesched.testing.handle import FakeHandle

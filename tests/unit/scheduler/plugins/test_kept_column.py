@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from kubesched.scheduler.plugins.amounts import Amount
-from kubesched.scheduler.plugins.capacities import Share
-from kubesched.scheduler.plugins.kept_column import KeptColumn
+from kubesched.scheduler.plugins.node_resources_balanced_allocation.kept_column import KeptColumn
+from kubesched.scheduler.plugins.support.amounts import Amount
+from kubesched.scheduler.plugins.support.capacities import Share
 from kubesched.testing import make_node, make_pod
 from kubesched.testing.handle import FakeHandle
 

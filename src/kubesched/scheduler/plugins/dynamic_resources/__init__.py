@@ -8,7 +8,7 @@
     PreBind    pre_binding      `claim_writer` writes the allocation; wait for binding conditions
 
 `devices.Devices` is what all profiles share: `inventory` (who offers what), `places`, and the ledger (who has what).
-What other plugins need of that, too, is in `kubesched.scheduler.plugins.devices`.
+What other plugins need of that, too, is in `kubesched.scheduler.plugins.support.devices`.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from typing import Final
 from kubesched.objects import Pod, ResourceClaim
 from kubesched.objects.dra import AllocationResult, ResourceClaimConsumerReference
 from kubesched.objects.pod import PodResourceClaim
-from kubesched.scheduler.plugins.devices.ledger import Ledger
+from kubesched.scheduler.plugins.support.devices.ledger import Ledger
 
 GROUP_API: Final = "scheduling.k8s.io"
 

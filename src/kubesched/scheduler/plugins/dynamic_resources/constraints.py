@@ -11,7 +11,7 @@ from typing import Protocol
 from kubesched.errors import InvalidObjectError
 from kubesched.objects import ResourceClaim
 from kubesched.objects.dra import DeviceAttribute, DeviceConstraint
-from kubesched.scheduler.plugins.devices.kinds import DeviceKind
+from kubesched.scheduler.plugins.support.devices.kinds import DeviceKind
 
 _Value = tuple[str, object]
 

@@ -8,10 +8,6 @@ from typing import Final
 from kubesched.objects import DeviceClass, Pod, PodGroup, ResourceSlice
 from kubesched.scheduler.columns import ClusterTables
 from kubesched.scheduler.framework import ObjectStores
-from kubesched.scheduler.plugins.devices.backing import BackingClasses
-from kubesched.scheduler.plugins.devices.kinds import DeviceKinds
-from kubesched.scheduler.plugins.devices.ledger import Ledger
-from kubesched.scheduler.plugins.devices.selection import Selectors
 from kubesched.scheduler.plugins.dynamic_resources.claims import UsedClaim, claims_of
 from kubesched.scheduler.plugins.dynamic_resources.features import DeviceFeatures
 from kubesched.scheduler.plugins.dynamic_resources.inventory import Inventory
@@ -19,6 +15,10 @@ from kubesched.scheduler.plugins.dynamic_resources.outcomes import CANNOT_ALLOCA
 from kubesched.scheduler.plugins.dynamic_resources.places import Places
 from kubesched.scheduler.plugins.dynamic_resources.requests import ClaimPlan
 from kubesched.scheduler.plugins.dynamic_resources.search import Search
+from kubesched.scheduler.plugins.support.devices.backing import BackingClasses
+from kubesched.scheduler.plugins.support.devices.kinds import DeviceKinds
+from kubesched.scheduler.plugins.support.devices.ledger import Ledger
+from kubesched.scheduler.plugins.support.devices.selection import Selectors
 
 _MOST_KEPT: Final = 32
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from kubesched.errors import InvalidObjectError
 from kubesched.objects.quantity import Quantity
-from kubesched.scheduler.plugins.devices.kinds import DeviceKind
 from kubesched.scheduler.plugins.dynamic_resources.capacity import consumption, fits_capacity
 from kubesched.scheduler.plugins.dynamic_resources.constraints import constraints_of
 from kubesched.scheduler.plugins.dynamic_resources.features import DeviceFeatures
@@ -15,6 +14,7 @@ from kubesched.scheduler.plugins.dynamic_resources.places import NodePools
 from kubesched.scheduler.plugins.dynamic_resources.pools import PoolDevice
 from kubesched.scheduler.plugins.dynamic_resources.requests import Alternative, ClaimPlan
 from kubesched.scheduler.plugins.dynamic_resources.taints import taints_prevent
+from kubesched.scheduler.plugins.support.devices.kinds import DeviceKind
 
 DevicePosition = tuple[int, int]
 """(pool, device in the pool)"""

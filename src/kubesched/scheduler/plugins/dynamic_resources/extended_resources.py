@@ -12,8 +12,8 @@ from kubesched.objects import Pod, ResourceClaim
 from kubesched.objects.dra import DeviceClaim, DeviceRequest, ExactDeviceRequest, ResourceClaimSpec
 from kubesched.objects.meta import ObjectMeta, OwnerReference
 from kubesched.objects.pod import Container, ContainerExtendedResourceRequest
-from kubesched.scheduler.plugins.devices.backing import BackingClasses
-from kubesched.scheduler.plugins.devices.ledger import Ledger
+from kubesched.scheduler.plugins.support.devices.backing import BackingClasses
+from kubesched.scheduler.plugins.support.devices.ledger import Ledger
 
 IN_MEMORY_NAME: Final = "<extended-resources>"
 """The claim's name while it exists in memory only; deliberately none that an API server would take."""

@@ -10,10 +10,10 @@ from kubesched.objects import Pod, PodGroup, ResourceClaim
 from kubesched.objects.dra import ResourceClaimConsumerReference
 from kubesched.objects.scheduling import PodGroupResourceClaim
 from kubesched.scheduler.framework import ObjectStore, PodGroupStates, Status
-from kubesched.scheduler.plugins.devices.ledger import Ledger
 from kubesched.scheduler.plugins.dynamic_resources.claim_writer import ClaimWriter
 from kubesched.scheduler.plugins.dynamic_resources.claims import GROUP_API, ClaimsNotReady, UsedClaim, is_reserved_for
 from kubesched.scheduler.plugins.dynamic_resources.devices import Devices
+from kubesched.scheduler.plugins.support.devices.ledger import Ledger
 from kubesched.telemetry.logging import log
 
 _NO_SUPPORTED_FIELD: Final = "none of the supported fields are set"

@@ -14,9 +14,9 @@ from kubesched.objects.node_selectors import NodeMatcher, compile_node_selector
 from kubesched.scheduler.columns import Booleans, NodeView
 from kubesched.scheduler.columns.node_matching import matching_selector
 from kubesched.scheduler.framework import ObjectStore
-from kubesched.scheduler.plugins.devices.kinds import DeviceKinds
-from kubesched.scheduler.plugins.devices.ledger import PoolId
 from kubesched.scheduler.plugins.dynamic_resources.pools import Pool, RelevantSlice, build_pool
+from kubesched.scheduler.plugins.support.devices.kinds import DeviceKinds
+from kubesched.scheduler.plugins.support.devices.ledger import PoolId
 
 _EVERY_DEVICE: Final = -1
 

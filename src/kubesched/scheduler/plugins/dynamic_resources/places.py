@@ -15,9 +15,9 @@ import numpy as np
 
 from kubesched.scheduler.columns import ClusterTables, Integers, JournalReader
 from kubesched.scheduler.columns.types import grown
-from kubesched.scheduler.plugins.devices.ledger import Ledger, PoolId
 from kubesched.scheduler.plugins.dynamic_resources.inventory import Inventory, Reachability, relevant_slices
 from kubesched.scheduler.plugins.dynamic_resources.pools import Pool, PoolState, RelevantSlice
+from kubesched.scheduler.plugins.support.devices.ledger import Ledger, PoolId
 
 _NOWHERE: Final = -1
 _MOST_PLACES: Final = 1 << 16

@@ -44,8 +44,8 @@ from kubesched.scheduler.plugins.dynamic_resources.node_allocatable import with_
 from kubesched.scheduler.plugins.dynamic_resources.pre_binding import PreBinding
 from kubesched.scheduler.plugins.dynamic_resources.pre_filtering import prepare, requested_extended_resources
 from kubesched.scheduler.plugins.dynamic_resources.reserving import reserve, unreserve
-from kubesched.scheduler.plugins.normalize import in_proportion
-from kubesched.scheduler.plugins.per_template import PerRequests
+from kubesched.scheduler.plugins.support.normalize import in_proportion
+from kubesched.scheduler.plugins.support.per_template import PerRequests
 
 NAME: Final = "DynamicResources"
 _BINDING_TIMEOUT: Final = timedelta(minutes=10)

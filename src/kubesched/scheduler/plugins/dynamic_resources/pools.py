@@ -9,8 +9,8 @@ from typing import Final
 
 from kubesched.objects import ResourceSlice
 from kubesched.objects.dra import CounterSet
-from kubesched.scheduler.plugins.devices.kinds import DeviceKind, DeviceKinds
-from kubesched.scheduler.plugins.devices.ledger import PoolId, PoolUsage
+from kubesched.scheduler.plugins.support.devices.kinds import DeviceKind, DeviceKinds
+from kubesched.scheduler.plugins.support.devices.ledger import PoolId, PoolUsage
 
 CounterAmounts = Mapping[str, Mapping[str, int]]
 """By counter set and counter, in nanos."""

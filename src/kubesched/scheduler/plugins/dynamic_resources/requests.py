@@ -16,8 +16,8 @@ from kubesched.objects.dra import (
     ExactDeviceRequest,
 )
 from kubesched.scheduler.framework import ObjectStore
-from kubesched.scheduler.plugins.devices.selection import Condition, class_conditions
 from kubesched.scheduler.plugins.dynamic_resources.features import DeviceFeatures
+from kubesched.scheduler.plugins.support.devices.selection import Condition, class_conditions
 
 ALL: Final = "All"
 EXACT_COUNT: Final = "ExactCount"

@@ -12,13 +12,13 @@ from kubesched.errors import ClientError, InvalidObjectError
 from kubesched.objects import Pod, ResourceClaim
 from kubesched.objects.dra import AllocationResult
 from kubesched.scheduler.framework import SUCCESS, Handle, Status
-from kubesched.scheduler.plugins.devices.ledger import Ledger
 from kubesched.scheduler.plugins.dynamic_resources.allocation import allocation_of
 from kubesched.scheduler.plugins.dynamic_resources.attempt import Attempt
 from kubesched.scheduler.plugins.dynamic_resources.claim_writer import ClaimWriter
 from kubesched.scheduler.plugins.dynamic_resources.claims import is_reserved_for
 from kubesched.scheduler.plugins.dynamic_resources.devices import Devices
 from kubesched.scheduler.plugins.dynamic_resources.extended_resources import is_in_memory
+from kubesched.scheduler.plugins.support.devices.ledger import Ledger
 from kubesched.telemetry.logging import log
 
 

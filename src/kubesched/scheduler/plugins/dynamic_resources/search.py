@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from kubesched.errors import InvalidObjectError
-from kubesched.scheduler.plugins.devices.selection import Selectors
 from kubesched.scheduler.plugins.dynamic_resources.draft import DevicePosition, Draft, Pick
 from kubesched.scheduler.plugins.dynamic_resources.features import DeviceFeatures
 from kubesched.scheduler.plugins.dynamic_resources.places import NodePools
 from kubesched.scheduler.plugins.dynamic_resources.requests import Alternative, ClaimPlan
+from kubesched.scheduler.plugins.support.devices.selection import Selectors
 
 MOST_DEVICES_PER_CLAIM: Final = 32
 _START: Final = (0, 0)

@@ -22,7 +22,7 @@ from kubesched.scheduler.columns import (
 )
 from kubesched.scheduler.columns.label_tags import label_tags
 from kubesched.scheduler.plugins.inter_pod_affinity.terms import PodMatcher, matcher_of
-from kubesched.scheduler.plugins.per_template import PerSituation
+from kubesched.scheduler.plugins.support.per_template import PerSituation
 
 NAME: Final = "InterPodAffinity"
 _FEW_NODES: Final = 32

@@ -10,8 +10,8 @@ from kubesched.objects import PersistentVolume, PersistentVolumeClaim, StorageCl
 from kubesched.objects.volume import Volume
 from kubesched.scheduler.columns import PodTemplate
 from kubesched.scheduler.framework import ObjectStores, Status
-from kubesched.scheduler.plugins.storage.claims import class_of_claim, not_found, ownership_problem
-from kubesched.scheduler.plugins.storage.csi_migration import (
+from kubesched.scheduler.plugins.support.storage.claims import class_of_claim, not_found, ownership_problem
+from kubesched.scheduler.plugins.support.storage.csi_migration import (
     PLUGIN_BY_NAME,
     in_tree_plugin,
     inline_handle,

@@ -9,7 +9,7 @@ from kubesched.objects import CSINode, PersistentVolumeClaim, Pod, VolumeAttachm
 from kubesched.objects.volume import Volume
 from kubesched.scheduler.columns import PodInfo
 from kubesched.scheduler.framework import Action, ClusterEvent, EventHint, Hint, Resource
-from kubesched.scheduler.plugins.storage.csi_migration import in_tree_plugin, inline_handle
+from kubesched.scheduler.plugins.support.storage.csi_migration import in_tree_plugin, inline_handle
 
 
 def _after_csi_node_updated(pod: PodInfo, old: CSINode, new: CSINode) -> Hint:

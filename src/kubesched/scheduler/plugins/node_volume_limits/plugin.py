@@ -34,9 +34,9 @@ from kubesched.scheduler.framework import (
 from kubesched.scheduler.plugins.node_volume_limits.attachable import Attachable, PodVolumes, VolumeLookup
 from kubesched.scheduler.plugins.node_volume_limits.attached import AttachedHere, AttachedVolumes
 from kubesched.scheduler.plugins.node_volume_limits.hints import EVENTS
-from kubesched.scheduler.plugins.per_template import PerSituation, PerTemplate
-from kubesched.scheduler.plugins.storage.csi_migration import in_tree_plugin
-from kubesched.scheduler.plugins.storage.csi_nodes import CsiNodeColumns
+from kubesched.scheduler.plugins.support.per_template import PerSituation, PerTemplate
+from kubesched.scheduler.plugins.support.storage.csi_migration import in_tree_plugin
+from kubesched.scheduler.plugins.support.storage.csi_nodes import CsiNodeColumns
 
 NAME: Final = "NodeVolumeLimits"
 LIMIT_EXCEEDED: Final = Reason.unschedulable("node(s) exceed max volume count")

@@ -8,7 +8,7 @@ from kubesched.objects.meta import LabelSelector
 from kubesched.objects.selectors import Selector, compile_label_selector, selector_from_labels
 from kubesched.scheduler.columns import PodTemplate
 from kubesched.scheduler.framework import ObjectStores
-from kubesched.scheduler.plugins.per_template import PerSituation
+from kubesched.scheduler.plugins.support.per_template import PerSituation
 
 
 class DefaultSelectors:

@@ -10,9 +10,9 @@ from kubesched.errors import InvalidObjectError
 from kubesched.objects.selectors import Selector
 from kubesched.scheduler.columns import Booleans, ClusterTables, Counts, LabelColumn, NodeView, PodCount, PodTemplate
 from kubesched.scheduler.columns.label_tags import label_tags
-from kubesched.scheduler.plugins.per_template import PerSituation
 from kubesched.scheduler.plugins.pod_topology_spread.constraints import HARD, SOFT, Constraint, Constraints
 from kubesched.scheduler.plugins.pod_topology_spread.participation import Participants, Participation
+from kubesched.scheduler.plugins.support.per_template import PerSituation
 
 NAME: Final = "PodTopologySpread"
 

@@ -12,7 +12,12 @@ from kubesched.objects import CSINode, Node, PersistentVolume, PersistentVolumeC
 from kubesched.objects.meta import ObjectMeta
 from kubesched.scheduler.columns import ClusterTables
 from kubesched.scheduler.framework import SUCCESS, ApiWriter, ObjectStores, Status
-from kubesched.scheduler.plugins.storage.claims import BOUND_BY_CONTROLLER, SELECTED_NODE, is_fully_bound, not_found
+from kubesched.scheduler.plugins.support.storage.claims import (
+    BOUND_BY_CONTROLLER,
+    SELECTED_NODE,
+    is_fully_bound,
+    not_found,
+)
 from kubesched.scheduler.plugins.volume_binding.reachability import affinity_of, as_seen_from
 from kubesched.scheduler.plugins.volume_binding.reservation import Binding, Reservation
 

@@ -12,8 +12,8 @@ from kubesched.objects import PersistentVolume, PersistentVolumeClaim, StorageCl
 from kubesched.objects.quantity import Quantity
 from kubesched.scheduler.columns import Booleans, Integers, NodeView
 from kubesched.scheduler.framework import ObjectStore, Reason, Status, Verdict
-from kubesched.scheduler.plugins.storage.claims import SELECTED_NODE, STORAGE, class_of_claim
-from kubesched.scheduler.plugins.storage.csi_nodes import CsiNodeColumns
+from kubesched.scheduler.plugins.support.storage.claims import SELECTED_NODE, STORAGE, class_of_claim
+from kubesched.scheduler.plugins.support.storage.csi_nodes import CsiNodeColumns
 from kubesched.scheduler.plugins.volume_binding.assume_cache import AssumeCache
 from kubesched.scheduler.plugins.volume_binding.pod_claims import PodClaims
 from kubesched.scheduler.plugins.volume_binding.provisioning import StorageCapacities, in_topologies, provisions

@@ -7,7 +7,7 @@ from typing import Final
 from kubesched.objects import CSIDriver, CSINode, CSIStorageCapacity, PersistentVolumeClaim, StorageClass
 from kubesched.scheduler.columns import PodInfo
 from kubesched.scheduler.framework import Action, ClusterEvent, EventHint, Hint, Resource
-from kubesched.scheduler.plugins.storage.csi_nodes import MIGRATED_PLUGINS
+from kubesched.scheduler.plugins.support.storage.csi_nodes import MIGRATED_PLUGINS
 from kubesched.scheduler.plugins.volume_binding.provisioning import volume_limit
 
 

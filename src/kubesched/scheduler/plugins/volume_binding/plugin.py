@@ -35,7 +35,7 @@ from kubesched.scheduler.framework import (
     Status,
     Verdict,
 )
-from kubesched.scheduler.plugins.storage.csi_nodes import CsiNodeColumns
+from kubesched.scheduler.plugins.support.storage.csi_nodes import CsiNodeColumns
 from kubesched.scheduler.plugins.volume_binding.assume_cache import AssumeCache
 from kubesched.scheduler.plugins.volume_binding.binding import VolumeBinder
 from kubesched.scheduler.plugins.volume_binding.finding import VolumeFinder

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from kubesched.objects import PersistentVolumeClaim, StorageClass
 from kubesched.scheduler.columns import PodTemplate
 from kubesched.scheduler.framework import ObjectStore, Status
-from kubesched.scheduler.plugins.storage.claims import (
+from kubesched.scheduler.plugins.support.storage.claims import (
     WAIT_FOR_FIRST_CONSUMER,
     class_of_claim,
     is_fully_bound,

@@ -16,7 +16,7 @@ from kubesched.objects.selectors import Selector, checked_requirement, compile_l
 from kubesched.objects.storage import TopologySelectorTerm
 from kubesched.scheduler.columns import Booleans, Integers, JournalReader, NodeView
 from kubesched.scheduler.framework import ObjectStores
-from kubesched.scheduler.plugins.storage.claims import STORAGE
+from kubesched.scheduler.plugins.support.storage.claims import STORAGE
 from kubesched.scheduler.plugins.volume_binding.reachability import reachable
 from kubesched.scheduler.plugins.volume_binding.shelves import NONE, Shelves
 

@@ -15,8 +15,8 @@ from kubesched.objects.node_selectors import NodeMatcher, compile_node_selector
 from kubesched.objects.selectors import FieldSelector
 from kubesched.scheduler.columns import Booleans, NodeView
 from kubesched.scheduler.columns.node_matching import matching_selector
-from kubesched.scheduler.plugins.storage.csi_migration import in_tree_plugin, translated
-from kubesched.scheduler.plugins.storage.csi_nodes import MIGRATED_PLUGINS, CsiNodeColumns
+from kubesched.scheduler.plugins.support.storage.csi_migration import in_tree_plugin, translated
+from kubesched.scheduler.plugins.support.storage.csi_nodes import MIGRATED_PLUGINS, CsiNodeColumns
 
 
 def affinity_of(volume: PersistentVolume) -> NodeMatcher | None:

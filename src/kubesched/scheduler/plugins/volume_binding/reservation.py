@@ -8,7 +8,7 @@ import msgspec
 
 from kubesched.objects import PersistentVolume, PersistentVolumeClaim
 from kubesched.objects.meta import ObjectReference
-from kubesched.scheduler.plugins.storage.claims import BOUND_BY_CONTROLLER, SELECTED_NODE, is_bound_to
+from kubesched.scheduler.plugins.support.storage.claims import BOUND_BY_CONTROLLER, SELECTED_NODE, is_bound_to
 
 
 @dataclass(slots=True)

@@ -10,8 +10,8 @@ from kubesched.config.plugin_args import UtilizationShapePoint
 from kubesched.objects import PersistentVolumeClaim
 from kubesched.objects.quantity import Quantity
 from kubesched.scheduler.columns import Booleans, Integers, NodeView
-from kubesched.scheduler.plugins.resource_shape import FULL, curve
-from kubesched.scheduler.plugins.storage.claims import STORAGE, class_of_claim
+from kubesched.scheduler.plugins.support.resource_shape import FULL, curve
+from kubesched.scheduler.plugins.support.storage.claims import STORAGE, class_of_claim
 from kubesched.scheduler.plugins.volume_binding.finding import Found
 from kubesched.scheduler.plugins.volume_binding.provisioning import StorageCapacities
 from kubesched.scheduler.plugins.volume_binding.volume_pool import VolumePool

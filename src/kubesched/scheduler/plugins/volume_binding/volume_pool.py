@@ -14,7 +14,7 @@ from kubesched.objects import PersistentVolume, PersistentVolumeClaim
 from kubesched.objects.quantity import Quantity
 from kubesched.objects.selectors import compile_label_selector
 from kubesched.scheduler.columns import Booleans, Integers, NodeView
-from kubesched.scheduler.plugins.storage.claims import STORAGE, class_of_claim, class_of_volume, is_bound_to
+from kubesched.scheduler.plugins.support.storage.claims import STORAGE, class_of_claim, class_of_volume, is_bound_to
 from kubesched.scheduler.plugins.volume_binding.assume_cache import AssumeCache
 from kubesched.scheduler.plugins.volume_binding.reachability import affinity_of, reachable
 from kubesched.scheduler.plugins.volume_binding.shelves import NONE, Eligible, Shelves

@@ -27,8 +27,8 @@ from kubesched.scheduler.framework import (
     Status,
     Verdict,
 )
-from kubesched.scheduler.plugins.per_template import PerSituation
-from kubesched.scheduler.plugins.storage.claims import READ_WRITE_ONCE_POD, not_found
+from kubesched.scheduler.plugins.support.per_template import PerSituation
+from kubesched.scheduler.plugins.support.storage.claims import READ_WRITE_ONCE_POD, not_found
 from kubesched.scheduler.plugins.volume_restrictions.claims_in_use import ClaimsInUse
 from kubesched.scheduler.plugins.volume_restrictions.disks import disks_of, in_conflict
 

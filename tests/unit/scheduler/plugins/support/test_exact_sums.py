@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from kubesched.scheduler.columns import NodeView, WhatIf
-from kubesched.scheduler.plugins.amounts import Amount
-from kubesched.scheduler.plugins.capacities import LARGEST_EXACT, Capacities
-from kubesched.scheduler.plugins.exact_sums import ExactSums
+from kubesched.scheduler.plugins.support.amounts import Amount
+from kubesched.scheduler.plugins.support.capacities import LARGEST_EXACT, Capacities
+from kubesched.scheduler.plugins.support.exact_sums import ExactSums
 from kubesched.testing import make_node, make_pod
 from kubesched.testing.handle import FakeHandle
 

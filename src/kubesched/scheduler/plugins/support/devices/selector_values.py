@@ -13,7 +13,7 @@ from typing import Any, Final
 from cel_expr_python import cel
 
 from kubesched.objects.quantity import Quantity
-from kubesched.scheduler.plugins.devices.semantic_version import SemanticVersion
+from kubesched.scheduler.plugins.support.devices.semantic_version import SemanticVersion
 
 _QUANTITY: Final = b"q"
 _VERSION: Final = b"v"

@@ -8,7 +8,7 @@ import numpy as np
 from msgspec import Struct
 
 from kubesched.scheduler.columns import Floats, Integers, NodeView, Positions
-from kubesched.scheduler.plugins.amounts import Amount, amount, quotient
+from kubesched.scheduler.plugins.support.amounts import Amount, amount, quotient
 
 Share: TypeAlias = Floats | float
 

@@ -8,8 +8,8 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from kubesched.scheduler.columns import Integers, JournalReader, NodeTable, NodeView
-from kubesched.scheduler.plugins.amounts import Amount, column
-from kubesched.scheduler.plugins.capacities import Share
+from kubesched.scheduler.plugins.support.amounts import Amount, column
+from kubesched.scheduler.plugins.support.capacities import Share
 
 _MOST_ROWS_ONE_BY_ONE: Final = 8
 """Beyond this, it is faster to work out all rows anew."""

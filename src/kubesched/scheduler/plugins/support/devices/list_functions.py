@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from cel_expr_python import cel
 
-from kubesched.scheduler.plugins.devices.selector_values import Signature, declared
+from kubesched.scheduler.plugins.support.devices.selector_values import Signature, declared
 
 _MOST_VALUES: Final = 48  # ResourceSliceMaxAttributeValuesPerDevice
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from kubesched.objects import DeviceClass
 from kubesched.scheduler.columns import Integers, Rows
-from kubesched.scheduler.plugins.devices.ledger import Ledger, PoolId
+from kubesched.scheduler.plugins.support.devices.ledger import Ledger, PoolId
 
 Reached: TypeAlias = Rows | int
 """Rows of the node table, each once."""

@@ -13,7 +13,7 @@ from kubesched.errors import InvalidObjectError
 from kubesched.objects import PersistentVolume
 from kubesched.objects.storage import PersistentVolumeSpec
 from kubesched.objects.volume import AzureDiskVolumeSource, Volume
-from kubesched.scheduler.plugins.storage.csi_topology import BETA_ZONE, ZONE, ZONE_DELIMITER, with_csi_topology
+from kubesched.scheduler.plugins.support.storage.csi_topology import BETA_ZONE, ZONE, ZONE_DELIMITER, with_csi_topology
 
 _UNSPECIFIED: Final = "UNSPECIFIED"
 _EBS_VOLUME: Final = re.compile(r"vol-[^/]*")

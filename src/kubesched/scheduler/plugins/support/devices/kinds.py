@@ -7,7 +7,7 @@ from itertools import count
 
 from kubesched.objects import encode
 from kubesched.objects.dra import Device
-from kubesched.scheduler.plugins.devices.cel import DeviceFacts
+from kubesched.scheduler.plugins.support.devices.cel import DeviceFacts
 
 
 class DeviceKind:

@@ -23,12 +23,12 @@ from kubesched.objects.resource_names import is_dra_extended_resource
 from kubesched.scheduler.columns import Integers, JournalReader, NodeView
 from kubesched.scheduler.columns.node_matching import matching_selector
 from kubesched.scheduler.framework import Handle
-from kubesched.scheduler.plugins.devices.backing import BackingClasses
-from kubesched.scheduler.plugins.devices.class_totals import ClassTotals, Part, Reached
-from kubesched.scheduler.plugins.devices.kinds import DeviceKind, DeviceKinds
-from kubesched.scheduler.plugins.devices.ledger import Ledger
-from kubesched.scheduler.plugins.devices.node_faces import NodeFaces
-from kubesched.scheduler.plugins.devices.selection import Selectors, class_conditions
+from kubesched.scheduler.plugins.support.devices.backing import BackingClasses
+from kubesched.scheduler.plugins.support.devices.class_totals import ClassTotals, Part, Reached
+from kubesched.scheduler.plugins.support.devices.kinds import DeviceKind, DeviceKinds
+from kubesched.scheduler.plugins.support.devices.ledger import Ledger
+from kubesched.scheduler.plugins.support.devices.node_faces import NodeFaces
+from kubesched.scheduler.plugins.support.devices.selection import Selectors, class_conditions
 from kubesched.telemetry.logging import log
 
 _EVERYWHERE: Final = slice(None)

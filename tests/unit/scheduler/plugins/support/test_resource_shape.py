@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from kubesched.config.plugin_args import UtilizationShapePoint
-from kubesched.scheduler.plugins.resource_shape import curve
+from kubesched.scheduler.plugins.support.resource_shape import curve
 
 
 @pytest.mark.parametrize(

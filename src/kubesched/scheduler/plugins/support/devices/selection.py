@@ -8,8 +8,8 @@ from functools import lru_cache, partial
 
 from kubesched.errors import InvalidObjectError
 from kubesched.objects import DeviceClass
-from kubesched.scheduler.plugins.devices.cel import Selector
-from kubesched.scheduler.plugins.devices.kinds import DeviceKind
+from kubesched.scheduler.plugins.support.devices.cel import Selector
+from kubesched.scheduler.plugins.support.devices.kinds import DeviceKind
 
 
 @dataclass(frozen=True, slots=True)

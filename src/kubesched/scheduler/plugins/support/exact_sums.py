@@ -11,8 +11,8 @@ from kubesched.objects.resource_names import CPU, MEMORY
 from kubesched.scheduler.columns import Floats, Integers, NodeTable, NodeView
 from kubesched.scheduler.columns.types import cells
 from kubesched.scheduler.framework import Handle
-from kubesched.scheduler.plugins.amounts import Amount, amount
-from kubesched.scheduler.plugins.capacities import LARGEST_EXACT, Capacity
+from kubesched.scheduler.plugins.support.amounts import Amount, amount
+from kubesched.scheduler.plugins.support.capacities import LARGEST_EXACT, Capacity
 
 _MOST_ROWS_ONE_BY_ONE: Final = 8
 """Beyond this, it is faster to turn all rows anew."""

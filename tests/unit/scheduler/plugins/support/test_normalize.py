@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kubesched.scheduler.plugins.normalize import in_proportion
+from kubesched.scheduler.plugins.support.normalize import in_proportion
 
 
 @pytest.mark.parametrize(

@@ -18,11 +18,11 @@ from kubesched.errors import ConfigurationError
 from kubesched.objects.resource_names import is_dra_extended_resource, is_scalar_resource
 from kubesched.scheduler.columns import Integers, NodeView
 from kubesched.scheduler.framework import Handle
-from kubesched.scheduler.plugins.amounts import Amount, at_least, at_most, column, quotient
-from kubesched.scheduler.plugins.capacities import Capacities, Capacity
-from kubesched.scheduler.plugins.devices.totals import DeviceTotals
-from kubesched.scheduler.plugins.exact_sums import ExactSums
-from kubesched.scheduler.plugins.resource_shape import curve
+from kubesched.scheduler.plugins.support.amounts import Amount, at_least, at_most, column, quotient
+from kubesched.scheduler.plugins.support.capacities import Capacities, Capacity
+from kubesched.scheduler.plugins.support.devices.totals import DeviceTotals
+from kubesched.scheduler.plugins.support.exact_sums import ExactSums
+from kubesched.scheduler.plugins.support.resource_shape import curve
 
 Rate: TypeAlias = Callable[[Amount, int, Capacity], Amount]
 """(what is taken, the pod's request, the capacity) -> score of one resource, in an array of its own."""

@@ -15,9 +15,9 @@ from kubesched.objects import DeviceClass, Node, ResourceClaim, ResourceSlice, c
 from kubesched.objects.dra import Device
 from kubesched.objects.node_selectors import compile_node_selector_strictly
 from kubesched.scheduler.columns import Journal
-from kubesched.scheduler.plugins.devices.cel import DeviceFacts, Selector
-from kubesched.scheduler.plugins.devices.ledger import Ledger
-from kubesched.scheduler.plugins.devices.totals import DeviceTotals
+from kubesched.scheduler.plugins.support.devices.cel import DeviceFacts, Selector
+from kubesched.scheduler.plugins.support.devices.ledger import Ledger
+from kubesched.scheduler.plugins.support.devices.totals import DeviceTotals
 from kubesched.testing import make_node
 from kubesched.testing.device_builders import make_device_class, make_resource_claim, make_resource_slice
 from kubesched.testing.handle import FakeHandle

@@ -15,8 +15,8 @@ from kubesched.objects.quantity import Quantity
 from kubesched.objects.resource_names import DEVICE_CLASS_PREFIX, PODS
 from kubesched.scheduler.columns import PodInfo
 from kubesched.scheduler.framework import Action, ClusterEvent, EventHint, Hint, Resource
-from kubesched.scheduler.plugins.devices.backing import BackingClasses
-from kubesched.scheduler.plugins.per_template import PerTemplate
+from kubesched.scheduler.plugins.support.devices.backing import BackingClasses
+from kubesched.scheduler.plugins.support.per_template import PerTemplate
 
 
 class ResourceHints:

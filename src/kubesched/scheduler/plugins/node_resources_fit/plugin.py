@@ -28,12 +28,17 @@ from kubesched.scheduler.framework import (
     Verdict,
 )
 from kubesched.scheduler.framework.verdict import MOST_REASONS
-from kubesched.scheduler.plugins.amounts import Amount, Truth, amount, column, holds_somewhere
-from kubesched.scheduler.plugins.devices.backing import BackingClasses
-from kubesched.scheduler.plugins.exact_sums import ExactSums
-from kubesched.scheduler.plugins.node_resources_fit_hints import ResourceHints
-from kubesched.scheduler.plugins.per_template import PerRequests
-from kubesched.scheduler.plugins.resource_scoring import ResourceScorer, ScoredDevices, ScoredResource, scored_resources
+from kubesched.scheduler.plugins.node_resources_fit.hints import ResourceHints
+from kubesched.scheduler.plugins.support.amounts import Amount, Truth, amount, column, holds_somewhere
+from kubesched.scheduler.plugins.support.devices.backing import BackingClasses
+from kubesched.scheduler.plugins.support.exact_sums import ExactSums
+from kubesched.scheduler.plugins.support.per_template import PerRequests
+from kubesched.scheduler.plugins.support.resource_scoring import (
+    ResourceScorer,
+    ScoredDevices,
+    ScoredResource,
+    scored_resources,
+)
 
 NAME: Final = "NodeResourcesFit"
 TOO_MANY_PODS: Final = Reason.unschedulable("Too many pods")

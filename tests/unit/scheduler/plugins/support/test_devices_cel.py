@@ -7,8 +7,8 @@ import pytest
 from kubesched.errors import InvalidObjectError
 from kubesched.objects import convert
 from kubesched.objects.dra import DeviceAttribute, DeviceCapacity
-from kubesched.scheduler.plugins.devices.cel import DeviceFacts, Selector
-from kubesched.scheduler.plugins.devices.semantic_version import SemanticVersion
+from kubesched.scheduler.plugins.support.devices.cel import DeviceFacts, Selector
+from kubesched.scheduler.plugins.support.devices.semantic_version import SemanticVersion
 
 DRIVER = "gpu.example.com"
 ATTRIBUTES = convert(

@@ -7,7 +7,7 @@ import pytest
 from kubesched.errors import InvalidObjectError
 from kubesched.objects import PersistentVolume, convert, to_builtins
 from kubesched.objects.volume import Volume
-from kubesched.scheduler.plugins.storage.csi_migration import (
+from kubesched.scheduler.plugins.support.storage.csi_migration import (
     in_tree_plugin,
     inline_handle,
     translated,

@@ -22,12 +22,12 @@ from kubesched.scheduler.framework import (
     ScorePlugin,
     Status,
 )
-from kubesched.scheduler.plugins.amounts import Amount, amount, column
-from kubesched.scheduler.plugins.capacities import Capacities, Capacity, Share
-from kubesched.scheduler.plugins.exact_sums import ExactSums
-from kubesched.scheduler.plugins.kept_column import KeptColumn
-from kubesched.scheduler.plugins.per_template import PerRequests
-from kubesched.scheduler.plugins.resource_scoring import ScoredDevices, ScoredResource, scored_resources
+from kubesched.scheduler.plugins.node_resources_balanced_allocation.kept_column import KeptColumn
+from kubesched.scheduler.plugins.support.amounts import Amount, amount, column
+from kubesched.scheduler.plugins.support.capacities import Capacities, Capacity, Share
+from kubesched.scheduler.plugins.support.exact_sums import ExactSums
+from kubesched.scheduler.plugins.support.per_template import PerRequests
+from kubesched.scheduler.plugins.support.resource_scoring import ScoredDevices, ScoredResource, scored_resources
 
 NAME: Final = "NodeResourcesBalancedAllocation"
 

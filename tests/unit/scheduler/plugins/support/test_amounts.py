@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kubesched.scheduler.plugins.amounts import quotient
+from kubesched.scheduler.plugins.support.amounts import quotient
 
 INT64_MAX = (1 << 63) - 1
 DIVISORS = st.integers(1, INT64_MAX) | st.integers(1, 1 << 40)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import gc
 
 from kubesched.scheduler.columns import PodTemplate
-from kubesched.scheduler.plugins.per_template import PerRequests, PerTemplate
+from kubesched.scheduler.plugins.support.per_template import PerRequests, PerTemplate
 from kubesched.testing import make_pod
 from kubesched.testing.handle import FakeHandle
 

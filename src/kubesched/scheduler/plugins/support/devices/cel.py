@@ -17,8 +17,8 @@ from cel_expr_python.ext import ext_bindings, ext_optional, ext_strings
 
 from kubesched.errors import InvalidObjectError
 from kubesched.objects.dra import DeviceAttribute, DeviceCapacity
-from kubesched.scheduler.plugins.devices import list_functions, selector_values
-from kubesched.scheduler.plugins.devices.cel_messages import (
+from kubesched.scheduler.plugins.support.devices import list_functions, selector_values
+from kubesched.scheduler.plugins.support.devices.cel_messages import (
     MISSING_KEY,
     NOT_ITERABLE,
     compile_problem,
@@ -27,8 +27,8 @@ from kubesched.scheduler.plugins.devices.cel_messages import (
     result_type_problem,
     run_time_problem,
 )
-from kubesched.scheduler.plugins.devices.selector_values import QUANTITY, quantity_value, version_value
-from kubesched.scheduler.plugins.devices.semantic_version import SemanticVersion
+from kubesched.scheduler.plugins.support.devices.selector_values import QUANTITY, quantity_value, version_value
+from kubesched.scheduler.plugins.support.devices.semantic_version import SemanticVersion
 
 _DEVICE: Final = cel.Type.AbstractType("kubernetes.DRADevice")
 _STRING, _BOOL = cel.Type.STRING, cel.Type.BOOL

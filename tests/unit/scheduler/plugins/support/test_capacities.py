@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kubesched.scheduler.plugins.capacities import Capacities, Capacity
+from kubesched.scheduler.plugins.support.capacities import Capacities, Capacity
 from kubesched.testing import make_node, make_pod
 from kubesched.testing.handle import FakeHandle
 
