@@ -38,11 +38,11 @@ from kubesched.client.pod_writer import PodWriter
 from kubesched.client.rest import RestClient
 from kubesched.clock import SystemClock
 from kubesched.cluster.apiserver.server import ApiServer
+from kubesched.cluster.informer import Informer
 from kubesched.cluster.kubelet.leases import NodeLeases
 from kubesched.cluster.kubelet.node_shapes import make_nodes
 from kubesched.cluster.kubelet.timings import Timings
-from kubesched.cluster.observed import Observed
-from kubesched.cluster.views import NodeView
+from kubesched.cluster.records import NodeRecord
 from kubesched.objects import Pod, decode
 
 CONCURRENCY = 64
@@ -153,7 +153,7 @@ async def serve_api(pipe: Pipe, case: Case, nodes: int, folder: Path) -> None:
 async def send_heartbeats(server: ApiServer) -> None:
     """Of every node, evenly spread over the interval."""
     leases = NodeLeases(server.api)
-    nodes = list(Observed(server.api, "nodes", NodeView))
+    nodes = list(Informer(server.api, "nodes", NodeRecord))
     steps = int(Timings().lease / 0.1)
     while True:
         for step in range(steps):

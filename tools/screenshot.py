@@ -33,7 +33,7 @@ def main() -> None:
     async def draw(up: Up) -> None:
         until = up.clock.monotonic() + arguments.after
         while up.clock.monotonic() < until:
-            up.observatory.picture()  # decisions per second are counted from one picture to the next
+            up.monitor.picture()  # decisions per second are counted from one picture to the next
             await up.clock.sleep(REFRESH_SECONDS)
         console = Console(record=True, width=WIDTH, height=HEIGHT, file=io.StringIO(), force_terminal=True)
         shown = replace(up, address="https://127.0.0.1:8001", kubeconfig=Path("$PWD/.kubesched/kubeconfig"))

@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from kubesched.apps.up.lifecycle import Up
-from kubesched.apps.up.picture import EventLine, NodeLine, Picture
+from kubesched.apps.up.picture import ClusterSummary, EventLine, NodeLine
 
 REFRESH_SECONDS: Final = 0.5
 ROUTINE: Final = {"Pulling", "Pulled", "Created", "Started"}
@@ -63,21 +63,21 @@ async def show_lines(up: Up, headline: Headline) -> None:
         print(f"Demo {headline.demo}: {headline.explanation}", flush=True)
     seen, last = 0, ""
     while True:
-        news = up.observatory.events.since(seen)
+        news = up.monitor.events.since(seen)
         lines = [line for line in news if line.reason not in ROUTINE]
         for line in lines[:LINES_PER_SECOND]:
             print(f"{_time(line.at)} {line.kind} {line.name}: {line.reason}: {line.note}", flush=True)
         if len(lines) > LINES_PER_SECOND:
             print(f"… and {len(lines) - LINES_PER_SECOND} events more", flush=True)
         seen = news[-1].number if news else seen
-        now = summary(up.observatory.picture())
+        now = summary(up.monitor.picture())
         if now != last:
             print(now, flush=True)
             last = now
         await up.clock.sleep(1.0)
 
 
-def summary(picture: Picture) -> str:
+def summary(picture: ClusterSummary) -> str:
     """The cluster in a line."""
     return (
         f"nodes {picture.ready_nodes}/{picture.nodes} ready · pods {picture.running} running, "
@@ -89,8 +89,8 @@ def summary(picture: Picture) -> str:
 
 def screen(up: Up, headline: Headline, console: Console) -> RenderableType:
     """One picture, as high as the terminal if that has room for a few nodes and events."""
-    observatory = up.observatory
-    picture = observatory.picture()
+    monitor = up.monitor
+    picture = monitor.picture()
     above: list[RenderableType] = [_header(up, picture)]
     if headline.demo:
         above.append(Text.assemble((f"{headline.demo}: ", "bold cyan"), headline.explanation))
@@ -98,13 +98,13 @@ def screen(up: Up, headline: Headline, console: Console) -> RenderableType:
     room = console.height - TABLE_HEADINGS - sum(_height(part, console) for part in (*above, below))
     node_rows = min(picture.nodes, max(FEWEST_NODES, room - FEWEST_EVENTS))
     if picture.nodes > 4 * node_rows:
-        parts = observatory.filling()
+        parts = monitor.filling()
         nodes, node_rows = _filling(parts), len(parts)
     elif picture.nodes > node_rows:
-        nodes = _nodes(observatory.node_lines(node_rows - 1), picture.nodes, console.width)
+        nodes = _nodes(monitor.node_lines(node_rows - 1), picture.nodes, console.width)
     else:
-        nodes = _nodes(observatory.node_lines(node_rows), picture.nodes, console.width)
-    events = observatory.events.last(max(1, room - node_rows), without=ROUTINE)
+        nodes = _nodes(monitor.node_lines(node_rows), picture.nodes, console.width)
+    events = monitor.events.last(max(1, room - node_rows), without=ROUTINE)
     return Group(*above, nodes, _events(events, console.width), below)
 
 
@@ -112,7 +112,7 @@ def _height(part: RenderableType, console: Console) -> int:
     return len(console.render_lines(part))
 
 
-def _header(up: Up, picture: Picture) -> RenderableType:
+def _header(up: Up, picture: ClusterSummary) -> RenderableType:
     pods = Text.assemble(
         ("pods  ", "bold"),
         (f"{picture.running} running", "green"),

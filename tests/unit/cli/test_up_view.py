@@ -11,11 +11,11 @@ import pytest
 from rich.console import Console
 
 from kubesched.apps.up.lifecycle import Up
-from kubesched.apps.up.picture import EventLine, NodeLine, Observatory, Picture
+from kubesched.apps.up.picture import ClusterMonitor, ClusterSummary, EventLine, NodeLine
 from kubesched.cli.up_view import Headline, screen, summary
 from kubesched.clock import VirtualClock
 
-PICTURE = Picture(
+PICTURE = ClusterSummary(
     nodes=2,
     ready_nodes=1,
     waiting=3,
@@ -49,8 +49,8 @@ class FixedObservatory:
     def __init__(self, nodes: int) -> None:
         self._nodes = nodes
 
-    def picture(self) -> Picture:
-        return Picture(**{name: getattr(PICTURE, name) for name in PICTURE.__slots__} | {"nodes": self._nodes})
+    def picture(self) -> ClusterSummary:
+        return ClusterSummary(**{name: getattr(PICTURE, name) for name in PICTURE.__slots__} | {"nodes": self._nodes})
 
     def node_lines(self, most: int) -> list[NodeLine]:
         line = NodeLine(name="n1", zone="zone-a", state="NotReady", cpu=0.5, memory=1.2, pods=3, pod_limit=110)
@@ -61,8 +61,8 @@ class FixedObservatory:
 
 
 def drawn(nodes: int, headline: Headline, *, width: int = 150, height: int = 40) -> str:
-    observatory = cast(Observatory, FixedObservatory(nodes))
-    up = Up(address="https://127.0.0.1:8001", kubeconfig=Path("k"), observatory=observatory, clock=VirtualClock())
+    monitor = cast(ClusterMonitor, FixedObservatory(nodes))
+    up = Up(address="https://127.0.0.1:8001", kubeconfig=Path("k"), monitor=monitor, clock=VirtualClock())
     console = Console(width=width, height=height, file=io.StringIO())
     console.print(screen(up, headline, console))
     return cast(io.StringIO, console.file).getvalue()

@@ -14,15 +14,15 @@ from kubesched.clock import VirtualClock
 from kubesched.cluster.apiserver.api import Api
 from kubesched.cluster.apiserver.bootstrap import bootstrap
 from kubesched.cluster.apiserver.storage import Store
+from kubesched.cluster.controllers.context import ControllerContext
 from kubesched.cluster.controllers.manager import ControllerManager
 from kubesched.cluster.controllers.table import make_controllers
-from kubesched.cluster.controllers.world import World
-from kubesched.cluster.kubelet.fleet import Fleet
+from kubesched.cluster.informer import Informer
+from kubesched.cluster.kubelet.kubelets import SimulatedKubelets
 from kubesched.cluster.kubelet.node_shapes import make_nodes
 from kubesched.cluster.kubelet.timings import Timings
 from kubesched.cluster.manifests import create_all
-from kubesched.cluster.observed import Observed
-from kubesched.cluster.views import NodeRecord, PodView
+from kubesched.cluster.records import NodeRecord, PodRecord
 from kubesched.errors import RequestRefusedError
 from kubesched.objects.base import Json
 
@@ -36,14 +36,14 @@ class Rig:
         self.clock = VirtualClock()
         self.api = Api(store=Store(), clock=self.clock, rng=random.Random(1))
         bootstrap(self.api)
-        pods, nodes = Observed(self.api, "pods", PodView), Observed(self.api, "nodes", NodeRecord)
-        self._fleet = Fleet(self.api, pods, nodes, random.Random(1), TIMINGS)
-        self._world = World(self.api, pods, nodes)
-        self._manager = ControllerManager(self._world, make_controllers(self._world))
+        pods, nodes = Informer(self.api, "pods", PodRecord), Informer(self.api, "nodes", NodeRecord)
+        self._kubelets = SimulatedKubelets(self.api, pods, nodes, random.Random(1), TIMINGS)
+        self._context = ControllerContext(self.api, pods, nodes)
+        self._manager = ControllerManager(self._context, make_controllers(self._context))
         self.schedules = True
 
     async def run(self) -> None:
-        await asyncio.gather(self._fleet.run(), self._manager.run(), self._schedule())
+        await asyncio.gather(self._kubelets.run(), self._manager.run(), self._schedule())
 
     def add_nodes(self, count: int) -> None:
         create_all(self.api, (("test", node) for node in make_nodes(count)))

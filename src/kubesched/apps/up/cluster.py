@@ -29,15 +29,15 @@ import uvloop
 
 from kubesched.clock import SystemClock
 from kubesched.cluster.apiserver.server import ApiServer, allow_many_connections
+from kubesched.cluster.controllers.context import ControllerContext
 from kubesched.cluster.controllers.manager import ControllerManager
 from kubesched.cluster.controllers.table import make_controllers
-from kubesched.cluster.controllers.world import World
-from kubesched.cluster.kubelet.fleet import Fleet
+from kubesched.cluster.informer import Informer
+from kubesched.cluster.kubelet.kubelets import SimulatedKubelets
 from kubesched.cluster.kubelet.node_shapes import make_nodes
 from kubesched.cluster.kubelet.timings import Timings
 from kubesched.cluster.manifests import create_all, delay_of, read_manifests
-from kubesched.cluster.observed import Observed
-from kubesched.cluster.views import NodeRecord, PodView
+from kubesched.cluster.records import NodeRecord, PodRecord
 from kubesched.errors import ConfigurationError
 from kubesched.objects.base import Json
 from kubesched.telemetry.logging import adopt_library_logs, log
@@ -110,12 +110,12 @@ class EmbeddedCluster:
         except ConfigurationError:
             await self.stop()
             raise
-        pods, nodes = Observed(self.api, "pods", PodView), Observed(self.api, "nodes", NodeRecord)
-        fleet = Fleet(self.api, pods, nodes, self._random, Timings())
-        world = World(self.api, pods, nodes)
-        manager = ControllerManager(world, make_controllers(world))
+        pods, nodes = Informer(self.api, "pods", PodRecord), Informer(self.api, "nodes", NodeRecord)
+        kubelets = SimulatedKubelets(self.api, pods, nodes, self._random, Timings())
+        context = ControllerContext(self.api, pods, nodes)
+        manager = ControllerManager(context, make_controllers(context))
         self._tasks = [
-            self._start(fleet.run(), "kubelets"),
+            self._start(kubelets.run(), "kubelets"),
             self._start(manager.run(), "controllers"),
             self._start(self._create_later([item for item in manifests if delay_of(item[1])]), "manifests"),
         ]

@@ -10,7 +10,7 @@ from pathlib import Path
 from random import Random
 
 from kubesched.apps.up.cluster import ClusterOptions
-from kubesched.apps.up.picture import AttemptCounts, LastEvents, Observatory
+from kubesched.apps.up.picture import AttemptCounts, ClusterMonitor, LastEvents
 from kubesched.apps.up.process import ClusterProcess
 from kubesched.apps.up.scheduler import UpScheduler
 from kubesched.client.reflector import Reflector
@@ -35,7 +35,7 @@ class Up:
 
     address: str
     kubeconfig: Path
-    observatory: Observatory
+    monitor: ClusterMonitor
     clock: Clock
 
 
@@ -77,8 +77,8 @@ async def _schedule(settings: UpSettings, address: str, show: Show, over: asynci
         if not await _unless_over(scheduler.start(), over):
             return
         tasks.append(asyncio.ensure_future(Reflector(scheduler.clients.main, Event, events, clock, random).run()))
-        observatory = Observatory(scheduler.assembled, attempts, events)
-        up = Up(address=address, kubeconfig=Path(settings.cluster.kubeconfig), observatory=observatory, clock=clock)
+        monitor = ClusterMonitor(scheduler.assembled, attempts, events)
+        up = Up(address=address, kubeconfig=Path(settings.cluster.kubeconfig), monitor=monitor, clock=clock)
         await _unless_over(show(up), over)
     finally:
         for task in tasks:

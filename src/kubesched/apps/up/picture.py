@@ -119,7 +119,7 @@ class NodeLine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Picture:
+class ClusterSummary:
     nodes: int
     ready_nodes: int
     waiting: int
@@ -137,7 +137,7 @@ class Picture:
         return self.waiting + self.unschedulable + self.gated + self.starting + self.running + self.ending
 
 
-class Observatory:
+class ClusterMonitor:
     """Takes pictures of the cluster as the scheduler knows it."""
 
     def __init__(self, assembled: Assembled, attempts: AttemptCounts, events: LastEvents) -> None:
@@ -145,7 +145,7 @@ class Observatory:
         self._attempts = attempts
         self.events = events
 
-    def picture(self) -> Picture:
+    def picture(self) -> ClusterSummary:
         queue = self._assembled.queue.counts()
         starting = running = ending = unbound = 0
         for pod in self._assembled.objects.of(Pod):
@@ -159,7 +159,7 @@ class Observatory:
                 starting += 1
         unschedulable, gated = queue.get(SubQueue.UNSCHEDULABLE, 0), queue.get(SubQueue.GATED, 0)
         nodes = list(self._assembled.objects.of(Node))
-        return Picture(
+        return ClusterSummary(
             nodes=len(nodes),
             ready_nodes=sum(_is_ready(node) for node in nodes),
             waiting=max(0, unbound - unschedulable - gated),

@@ -59,7 +59,7 @@ class SelectableField:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class View:
+class Conversion:
     """How a resource shows objects that another one stores: both directions of the conversion, in place."""
 
     to_stored: Callable[[Json], None]
@@ -82,7 +82,7 @@ class Resource:
     rules: Rules = Rules()
     fields: Mapping[str, SelectableField] = field(default_factory=dict)  # selectable besides metadata.*
     bucket: str = ""  # where objects are stored, if not under the resource's own name
-    view: View | None = None
+    conversion: Conversion | None = None
 
     @cached_property
     def singular(self) -> str:

@@ -11,7 +11,7 @@ import random
 from kubesched.cluster.apiserver import status
 from kubesched.cluster.apiserver.catalog import Catalog
 from kubesched.cluster.apiserver.problems import Problem, invalid
-from kubesched.cluster.apiserver.service_ranges import Holdings, RangeRefusalError, Taken
+from kubesched.cluster.apiserver.service_ranges import Allocator, RangeRefusalError, StoredAllocations
 from kubesched.cluster.apiserver.storage import Store
 from kubesched.cluster.apiserver.validation.service_addresses import EXTERNAL, HEADLESS, address_problems, family_of
 from kubesched.cluster.apiserver.validation.services import WITH_NODE_PORTS, needs_health_check
@@ -24,7 +24,7 @@ class ServiceAllocator:
 
     def __init__(self, store: Store, catalog: Catalog, rng: random.Random) -> None:
         self._resource = catalog.named("services")
-        self._holdings = Holdings(store.bucket(self._resource.bucket_name, self._resource.read_fields))
+        self._allocations = StoredAllocations(store.bucket(self._resource.bucket_name, self._resource.read_fields))
         self._rng = rng
 
     def create(self, service: Json) -> None:
@@ -32,7 +32,7 @@ class ServiceAllocator:
         if spec.get("clusterIP") and not spec.get("clusterIPs"):
             spec["clusterIPs"] = [spec["clusterIP"]]
         self._settle_families(spec, name)
-        taken = Taken(self._holdings.all_but(None), self._rng)
+        taken = Allocator(self._allocations.all_but(None), self._rng)
         self._take_address(spec, name, taken)
         if spec["type"] in WITH_NODE_PORTS:
             self._take_ports(spec, name, taken)
@@ -46,7 +46,7 @@ class ServiceAllocator:
         _settle_addresses(spec, before)
         self._settle_families(spec, metadata["name"])
         key = (metadata.get("namespace", ""), metadata["name"])
-        taken = Taken(self._holdings.all_but(key), self._rng)
+        taken = Allocator(self._allocations.all_but(key), self._rng)
         if before["type"] == EXTERNAL:
             self._take_address(spec, metadata["name"], taken)
         if spec["type"] in WITH_NODE_PORTS:
@@ -84,7 +84,7 @@ class ServiceAllocator:
                 problems.append(invalid(f"spec.ipFamilies[{index}]", family, "not configured on this cluster"))
         self._refuse_any(name, problems)
 
-    def _take_address(self, spec: Json, name: str, taken: Taken) -> None:
+    def _take_address(self, spec: Json, name: str, taken: Allocator) -> None:
         if spec["type"] == EXTERNAL or spec.get("clusterIP") == HEADLESS:
             return
         asked, addresses = spec.get("clusterIP", ""), spec.get("clusterIPs") or [""]
@@ -98,7 +98,7 @@ class ServiceAllocator:
         spec["clusterIP"] = asked or address
         spec["clusterIPs"] = [spec["clusterIP"]]
 
-    def _take_ports(self, spec: Json, name: str, taken: Taken) -> None:
+    def _take_ports(self, spec: Json, name: str, taken: Allocator) -> None:
         """`initNodePorts`: what is the same port by TCP and UDP gets one node port for both."""
         given: dict[int, int] = {}
         for index, port in enumerate(spec.get("ports") or ()):
@@ -115,7 +115,7 @@ class ServiceAllocator:
             elif asked != given[number]:
                 self._take_port(asked, index, name, taken)
 
-    def _change_ports(self, spec: Json, before: Json, name: str, taken: Taken) -> None:
+    def _change_ports(self, spec: Json, before: Json, name: str, taken: Allocator) -> None:
         """`updateNodePorts`: those that the service had are its own."""
         own = {port["nodePort"] for port in before.get("ports") or () if port.get("nodePort")}
         seen: set[tuple[str, int]] = set()
@@ -131,7 +131,7 @@ class ServiceAllocator:
                 raise RequestRefusedError(500, "", f"duplicate nodePort: {{{key[0]} {key[1]}}}")
             seen.add(key)
 
-    def _take_port(self, asked: int, index: int, name: str, taken: Taken) -> int:
+    def _take_port(self, asked: int, index: int, name: str, taken: Allocator) -> int:
         try:
             return taken.take_port(asked)
         except RangeRefusalError as refusal:
@@ -145,7 +145,7 @@ class ServiceAllocator:
             raise status.invalid(self._resource, name, problems)
 
 
-def _take_health_check_port(spec: Json, taken: Taken) -> None:
+def _take_health_check_port(spec: Json, taken: Allocator) -> None:
     asked = spec.get("healthCheckNodePort", 0)
     try:
         spec["healthCheckNodePort"] = taken.take_port(asked)

@@ -31,17 +31,17 @@ class RangeRefusalError(Exception):
     """What is asked for is not to be had; the message is that of kube-apiserver's allocator."""
 
 
-class Held(NamedTuple):
+class Allocation(NamedTuple):
     """What one service has. Ports are numbers: TCP and UDP share them."""
 
     address: int | None
     ports: frozenset[int]
 
 
-class Taken:
+class Allocator:
     """What all services have, at the moment, and what one more gets on top of that."""
 
-    def __init__(self, held: Collection[Held], rng: random.Random) -> None:
+    def __init__(self, held: Collection[Allocation], rng: random.Random) -> None:
         self._addresses = {item.address for item in held}
         self._ports = {port for item in held for port in item.ports}
         self._rng = rng
@@ -72,25 +72,25 @@ class Taken:
         return asked
 
 
-class Holdings:
+class StoredAllocations:
     """What each stored service has."""
 
     def __init__(self, services: Bucket) -> None:
         self._services = services
-        self._read: dict[tuple[str, str], tuple[int, Held]] = {}
+        self._read: dict[tuple[str, str], tuple[int, Allocation]] = {}
 
-    def all_but(self, key: tuple[str, str] | None) -> list[Held]:
+    def all_but(self, key: tuple[str, str] | None) -> list[Allocation]:
         """Of all services, or of all others."""
         known, self._read = self._read, {}
         for entry in self._services.entries.values():
             version, held = known.get(entry.key, (0, None))
             if held is None or version != entry.version:
-                held = held_by(entry.decode()["spec"])
+                held = allocation_of(entry.decode()["spec"])
             self._read[entry.key] = (entry.version, held)
         return [held for owner, (_, held) in self._read.items() if owner != key]
 
 
-def held_by(spec: Json) -> Held:
+def allocation_of(spec: Json) -> Allocation:
     address = spec.get("clusterIP", "")
     has_address = spec.get("type") != EXTERNAL and address not in ("", HEADLESS)
     ports = {port["nodePort"] for port in spec.get("ports") or () if port.get("nodePort")}
@@ -98,7 +98,7 @@ def held_by(spec: Json) -> Held:
         ports.clear()
     if needs_health_check(spec) and spec.get("healthCheckNodePort"):
         ports.add(spec["healthCheckNodePort"])
-    return Held(int(ipaddress.ip_address(address)) if has_address else None, frozenset(ports))
+    return Allocation(int(ipaddress.ip_address(address)) if has_address else None, frozenset(ports))
 
 
 def _any_free(numbers: range, reserved: int, taken: Collection[int | None], rng: random.Random) -> int:

@@ -8,11 +8,11 @@ from email.utils import format_datetime
 from typing import Final
 
 from kubesched.cluster.controllers import conditions
+from kubesched.cluster.controllers.context import ControllerContext
 from kubesched.cluster.controllers.cron_times import TOO_MANY, NoTimeError, passed_times, until_next
-from kubesched.cluster.controllers.world import World
 from kubesched.cluster.cron import Interval, InvalidScheduleError, Schedule, load_zone, parse_schedule
 from kubesched.cluster.local_events import EventWriter
-from kubesched.cluster.views import WorkloadView, owner_reference
+from kubesched.cluster.records import WorkloadRecord, owner_reference
 from kubesched.errors import RequestRefusedError
 from kubesched.objects.base import Json
 
@@ -23,27 +23,27 @@ _MANY_MISSED: Final = "too many missed start times. Set or decrease .spec.starti
 
 
 class CronJobController:
-    def __init__(self, world: World) -> None:
-        self._world = world
-        self._events = EventWriter(world.api, "cronjob-controller")
-        self._resource = world.cron_jobs.resource
-        self._jobs = world.jobs.resource
-        world.wake(NAME, world.cron_jobs, world.jobs)
+    def __init__(self, context: ControllerContext) -> None:
+        self._context = context
+        self._events = EventWriter(context.api, "cronjob-controller")
+        self._resource = context.cron_jobs.resource
+        self._jobs = context.jobs.resource
+        context.wake(NAME, context.cron_jobs, context.jobs)
 
     def reconcile(self, namespace: str, name: str) -> None:
-        cron_job = self._world.cron_jobs.get(name, namespace)
+        cron_job = self._context.cron_jobs.get(name, namespace)
         if cron_job is None:
             return
-        status, jobs = copy.deepcopy(cron_job.status), self._world.owned_jobs.of[cron_job.metadata.uid]
+        status, jobs = copy.deepcopy(cron_job.status), self._context.owned_jobs.of[cron_job.metadata.uid]
         try:
             self._forget_old(cron_job, status, jobs)
             self._note_ends(cron_job, status, jobs)
             if cron_job.metadata.deletion_timestamp is None and not cron_job.spec.get("suspend"):
                 self._start_due(cron_job, status)
         finally:  # also when a Job is refused: what was seen is noted, and the attempt is repeated
-            self._world.set_status(self._resource, cron_job.metadata, lambda value: _become(value, status))
+            self._context.set_status(self._resource, cron_job.metadata, lambda value: _become(value, status))
 
-    def _forget_old(self, cron_job: WorkloadView, status: Json, jobs: list[WorkloadView]) -> None:
+    def _forget_old(self, cron_job: WorkloadRecord, status: Json, jobs: list[WorkloadRecord]) -> None:
         """Of the Jobs that are over, keep as many as the limits say: those that started last."""
         for verdict, limit in (("Complete", "successfulJobsHistoryLimit"), ("Failed", "failedJobsHistoryLimit")):
             if cron_job.spec.get(limit) is None:
@@ -52,7 +52,7 @@ class CronJobController:
             for job in ended[: max(0, len(ended) - int(cron_job.spec[limit]))]:
                 self._delete(cron_job, status, job)
 
-    def _note_ends(self, cron_job: WorkloadView, status: Json, jobs: list[WorkloadView]) -> None:
+    def _note_ends(self, cron_job: WorkloadRecord, status: Json, jobs: list[WorkloadRecord]) -> None:
         active = {item["uid"]: item for item in status.get("active") or ()}
         for job in jobs:
             name, verdict = job.metadata.name, _verdict(job)
@@ -72,11 +72,11 @@ class CronJobController:
             self._tell(cron_job, "MissingJob", f"Active job went missing: {active[uid]['name']}")
             _remove_active(status, uid)
 
-    def _start_due(self, cron_job: WorkloadView, status: Json) -> None:
+    def _start_due(self, cron_job: WorkloadRecord, status: Json) -> None:
         schedule = self._schedule(cron_job)
         if schedule is None:
             return
-        now = self._world.now()
+        now = self._context.now()
         try:
             if (due := self._due(cron_job, status, schedule, now)) is not None:
                 self._start(cron_job, status, due)
@@ -85,9 +85,9 @@ class CronJobController:
             self._warn(cron_job, "InvalidSchedule", f"invalid schedule: {cron_job.spec['schedule']} : {error}")
             return
         if wait is not None:
-            self._world.enqueue(NAME, cron_job.metadata, after=wait)
+            self._context.enqueue(NAME, cron_job.metadata, after=wait)
 
-    def _schedule(self, cron_job: WorkloadView) -> Schedule | Interval | None:
+    def _schedule(self, cron_job: WorkloadRecord) -> Schedule | Interval | None:
         text, zone = cron_job.spec["schedule"], cron_job.spec.get("timeZone") or ""
         try:
             return parse_schedule(text, zone)
@@ -96,7 +96,7 @@ class CronJobController:
             return None
 
     def _due(
-        self, cron_job: WorkloadView, status: Json, schedule: Schedule | Interval, now: datetime
+        self, cron_job: WorkloadRecord, status: Json, schedule: Schedule | Interval, now: datetime
     ) -> datetime | None:
         """The time whose Job has to be started now; None if there is none, or if it may not be."""
         since, deadline = _since(cron_job, status), cron_job.spec.get("startingDeadlineSeconds")
@@ -120,20 +120,20 @@ class CronJobController:
             return None
         return due
 
-    def _start(self, cron_job: WorkloadView, status: Json, due: datetime) -> None:
+    def _start(self, cron_job: WorkloadRecord, status: Json, due: datetime) -> None:
         if cron_job.spec.get("concurrencyPolicy") == "Replace":
-            for job in self._world.owned_jobs.of[cron_job.metadata.uid]:
+            for job in self._context.owned_jobs.of[cron_job.metadata.uid]:
                 if job.metadata.uid in {item["uid"] for item in status.get("active") or ()}:
                     self._delete(cron_job, status, job)
         namespace, name = cron_job.metadata.namespace, _job_name(cron_job, due)
         try:
-            made = self._world.api.create(self._jobs, self._job(cron_job, due), namespace).decode()
+            made = self._context.api.create(self._jobs, self._job(cron_job, due), namespace).decode()
             self._tell(cron_job, "SuccessfulCreate", f"Created job {name}")
         except RequestRefusedError as refusal:
             if refusal.reason != "AlreadyExists":
                 self._warn(cron_job, "FailedCreate", f"Error creating job: {refusal.message}")
                 raise
-            made = self._world.api.get(self._jobs, name, namespace)
+            made = self._context.api.get(self._jobs, name, namespace)
             if cron_job.metadata.uid not in {item["uid"] for item in made["metadata"].get("ownerReferences") or ()}:
                 return
         reference = {"kind": "Job", "apiVersion": "batch/v1", "name": name, "namespace": namespace}
@@ -141,7 +141,7 @@ class CronJobController:
         status.setdefault("active", []).append(reference)
         status["lastScheduleTime"] = _timestamp(due)
 
-    def _job(self, cron_job: WorkloadView, due: datetime) -> Json:
+    def _job(self, cron_job: WorkloadRecord, due: datetime) -> Json:
         template, zone = cron_job.spec["jobTemplate"], load_zone(cron_job.spec.get("timeZone") or "")
         described = template.get("metadata") or {}
         scheduled = due.astimezone(zone).isoformat().replace("+00:00", "Z")
@@ -155,19 +155,19 @@ class CronJobController:
             "spec": copy.deepcopy(template["spec"]),
         }
 
-    def _delete(self, cron_job: WorkloadView, status: Json, job: WorkloadView) -> None:
-        self._world.delete(self._jobs, job.metadata, propagation="Background")
+    def _delete(self, cron_job: WorkloadRecord, status: Json, job: WorkloadRecord) -> None:
+        self._context.delete(self._jobs, job.metadata, propagation="Background")
         _remove_active(status, job.metadata.uid)
         self._tell(cron_job, "SuccessfulDelete", f"Deleted job {job.metadata.name}")
 
-    def _tell(self, cron_job: WorkloadView, reason: str, message: str) -> None:
+    def _tell(self, cron_job: WorkloadRecord, reason: str, message: str) -> None:
         self._events.normal(KIND, cron_job.metadata, reason, message, api_version="batch/v1")
 
-    def _warn(self, cron_job: WorkloadView, reason: str, message: str) -> None:
+    def _warn(self, cron_job: WorkloadRecord, reason: str, message: str) -> None:
         self._events.warning(KIND, cron_job.metadata, reason, message, api_version="batch/v1")
 
 
-def _since(cron_job: WorkloadView, status: Json) -> datetime:
+def _since(cron_job: WorkloadRecord, status: Json) -> datetime:
     """From when on times count: the last one that was met, or the creation."""
     if last := status.get("lastScheduleTime"):
         return datetime.fromisoformat(last)
@@ -175,7 +175,7 @@ def _since(cron_job: WorkloadView, status: Json) -> datetime:
     return cron_job.metadata.creation_timestamp
 
 
-def _verdict(job: WorkloadView) -> str:
+def _verdict(job: WorkloadRecord) -> str:
     """How the Job ended; empty as long as it has not."""
     for kind in ("Complete", "Failed"):
         found = conditions.find(job.status, kind)
@@ -184,12 +184,12 @@ def _verdict(job: WorkloadView) -> str:
     return ""
 
 
-def _by_start(job: WorkloadView) -> tuple[bool, str, str]:
+def _by_start(job: WorkloadRecord) -> tuple[bool, str, str]:
     started = job.status.get("startTime", "")
     return (not started, started, job.metadata.name)
 
 
-def _job_name(cron_job: WorkloadView, due: datetime) -> str:
+def _job_name(cron_job: WorkloadRecord, due: datetime) -> str:
     return f"{cron_job.metadata.name}-{int(due.timestamp()) // 60}"
 
 

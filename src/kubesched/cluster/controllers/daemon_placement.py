@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from kubesched.cluster.apiserver.api import Api
-from kubesched.cluster.views import NodeRecord, PodView
+from kubesched.cluster.records import NodeRecord, PodRecord
 from kubesched.objects import convert
 from kubesched.objects.affinity import NodeSelector, Toleration
 from kubesched.objects.base import Json
@@ -62,7 +62,7 @@ def daemon_pod_spec(spec: Json, node: str) -> None:
     spec["tolerations"] = _tolerations(spec)
 
 
-def target_node(api: Api, pod: PodView) -> str:
+def target_node(api: Api, pod: PodRecord) -> str:
     """The node that a daemon's pod is on, or is meant for."""
     if pod.spec.node_name:
         return pod.spec.node_name

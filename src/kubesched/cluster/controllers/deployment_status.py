@@ -7,8 +7,8 @@ from datetime import datetime
 from typing import Final
 
 from kubesched.cluster.controllers import conditions
-from kubesched.cluster.controllers.deployment_rollout import Wish
-from kubesched.cluster.views import WorkloadView
+from kubesched.cluster.controllers.deployment_rollout import RolloutTarget
+from kubesched.cluster.records import WorkloadRecord
 from kubesched.objects.base import Json
 
 NO_DEADLINE: Final = 2**31 - 1
@@ -18,17 +18,17 @@ TIMED_OUT: Final = "ProgressDeadlineExceeded"
 
 def update_status(
     status: Json,
-    deployment: WorkloadView,
-    wish: Wish,
-    new: WorkloadView | None,
-    members: Sequence[WorkloadView],
+    deployment: WorkloadRecord,
+    target: RolloutTarget,
+    new: WorkloadRecord | None,
+    members: Sequence[WorkloadRecord],
     now: str,
 ) -> None:
     """Change the status in place: counts, then whether it is available, then how the rollout goes."""
     before = {key: status.get(key, 0) for key in ("updatedReplicas", "readyReplicas", "availableReplicas", "replicas")}
     _count(status, deployment, new, members)
     available = status.get("availableReplicas", 0)
-    fine = available >= wish.at_least_available
+    fine = available >= target.at_least_available
     _put(
         status,
         "Available",
@@ -57,7 +57,7 @@ def begin_rollout(status: Json, replica_set: str, now: str) -> None:
     _put(status, "Progressing", "True", "NewReplicaSetCreated", message, now, touch=True)
 
 
-def is_complete(deployment: WorkloadView, status: Json) -> bool:
+def is_complete(deployment: WorkloadRecord, status: Json) -> bool:
     """`DeploymentComplete`: all replicas are of the newest template, and available."""
     wanted = deployment.spec.get("replicas", 1)
     return bool(
@@ -68,7 +68,7 @@ def is_complete(deployment: WorkloadView, status: Json) -> bool:
     )
 
 
-def seconds_to_deadline(deployment: WorkloadView, status: Json, now: str) -> float | None:
+def seconds_to_deadline(deployment: WorkloadRecord, status: Json, now: str) -> float | None:
     """When to look whether the rollout is stuck; None if it is over, or has no deadline (`requeueStuckDeployment`)."""
     deadline, current = (
         deployment.spec.get("progressDeadlineSeconds", NO_DEADLINE),
@@ -79,7 +79,9 @@ def seconds_to_deadline(deployment: WorkloadView, status: Json, now: str) -> flo
     return None if is_complete(deployment, status) else max(0.0, deadline - _age(current, now))
 
 
-def _count(status: Json, deployment: WorkloadView, new: WorkloadView | None, members: Sequence[WorkloadView]) -> None:
+def _count(
+    status: Json, deployment: WorkloadRecord, new: WorkloadRecord | None, members: Sequence[WorkloadRecord]
+) -> None:
     def total(key: str) -> int:
         return sum(int(item.status.get(key, 0)) for item in members)
 
@@ -100,7 +102,7 @@ def _count(status: Json, deployment: WorkloadView, new: WorkloadView | None, mem
 
 
 def _judge_progress(
-    status: Json, before: Json, deployment: WorkloadView, new: WorkloadView | None, deadline: int, now: str
+    status: Json, before: Json, deployment: WorkloadRecord, new: WorkloadRecord | None, deadline: int, now: str
 ) -> None:
     current = conditions.find(status, "Progressing")
     updated = status.get("replicas", 0) == status.get("updatedReplicas", 0)

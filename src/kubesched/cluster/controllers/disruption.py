@@ -8,8 +8,8 @@ from typing import Final
 from kubesched.cluster.apiserver.selectors import object_selector
 from kubesched.cluster.controllers import conditions
 from kubesched.cluster.controllers.amounts import scaled
-from kubesched.cluster.controllers.world import World
-from kubesched.cluster.views import PodView, WorkloadView, controller_uid
+from kubesched.cluster.controllers.context import ControllerContext
+from kubesched.cluster.records import PodRecord, WorkloadRecord, controller_uid
 from kubesched.objects.base import Json
 
 NAME: Final = "disruption"
@@ -17,27 +17,27 @@ EVICTION_SECONDS: Final = 120.0  # an eviction that has not happened by then is 
 
 
 class DisruptionController:
-    def __init__(self, world: World) -> None:
-        self._world = world
-        self._resource = world.budgets.resource
-        scalable = (world.replica_sets, world.stateful_sets, world.deployments)
-        self._by_uid = [observed.index(lambda item: item.metadata.uid) for observed in scalable]
-        world.budgets.listen(self._budget_changed)
-        world.pods.listen(self._pod_changed)
+    def __init__(self, context: ControllerContext) -> None:
+        self._context = context
+        self._resource = context.budgets.resource
+        scalable = (context.replica_sets, context.stateful_sets, context.deployments)
+        self._by_uid = [informer.index(lambda item: item.metadata.uid) for informer in scalable]
+        context.budgets.listen(self._budget_changed)
+        context.pods.listen(self._pod_changed)
 
     def reconcile(self, namespace: str, name: str) -> None:
-        budget = self._world.budgets.get(name, namespace)
+        budget = self._context.budgets.get(name, namespace)
         if budget is None:
             return
         selector = object_selector(budget.spec.get("selector"))
-        pods = [pod for pod in self._world.pods.in_namespace(namespace) if selector.matches(pod.metadata.labels)]
+        pods = [pod for pod in self._context.pods.in_namespace(namespace) if selector.matches(pod.metadata.labels)]
         pods = [pod for pod in pods if not pod.is_finished]
         expected = self._expected(budget, pods)
         disrupted = self._still_disrupted(budget, pods)
         healthy = sum(pod.is_active and pod.is_ready and pod.metadata.name not in disrupted for pod in pods)
         desired = _desired(budget.spec, expected)
         allowed = max(0, healthy - desired) if expected > 0 else 0
-        now = self._world.timestamp()
+        now = self._context.timestamp()
 
         def change(status: Json) -> None:
             status |= {
@@ -59,9 +59,9 @@ class DisruptionController:
             }
             conditions.put(status, told, now)
 
-        self._world.set_status(self._resource, budget.metadata, change)
+        self._context.set_status(self._resource, budget.metadata, change)
 
-    def _expected(self, budget: WorkloadView, pods: list[PodView]) -> int:
+    def _expected(self, budget: WorkloadRecord, pods: list[PodRecord]) -> int:
         """The pods that there should be: a percentage is one of what the pods' controllers ask for."""
         minimum = budget.spec.get("minAvailable")
         if isinstance(minimum, int):
@@ -81,27 +81,27 @@ class DisruptionController:
         wanted = int(owner.spec.get("replicas", found))
         return self._scale(above, wanted) if above else wanted
 
-    def _still_disrupted(self, budget: WorkloadView, pods: list[PodView]) -> dict[str, str]:
+    def _still_disrupted(self, budget: WorkloadRecord, pods: list[PodRecord]) -> dict[str, str]:
         alive = {pod.metadata.name for pod in pods if pod.metadata.deletion_timestamp is None}
         kept = {}
         for name, since in (budget.status.get("disruptedPods") or {}).items():
-            left = EVICTION_SECONDS - (self._world.now() - datetime.fromisoformat(since)).total_seconds()
+            left = EVICTION_SECONDS - (self._context.now() - datetime.fromisoformat(since)).total_seconds()
             if name in alive and left > 0:
                 kept[name] = since
-                self._world.enqueue(NAME, budget.metadata, after=left)
+                self._context.enqueue(NAME, budget.metadata, after=left)
         return kept
 
-    def _budget_changed(self, old: WorkloadView | None, new: WorkloadView | None) -> None:
+    def _budget_changed(self, old: WorkloadRecord | None, new: WorkloadRecord | None) -> None:
         if new is not None:
-            self._world.enqueue(NAME, new.metadata)
+            self._context.enqueue(NAME, new.metadata)
 
-    def _pod_changed(self, old: PodView | None, new: PodView | None) -> None:
-        if not len(self._world.budgets):
+    def _pod_changed(self, old: PodRecord | None, new: PodRecord | None) -> None:
+        if not len(self._context.budgets):
             return
         pod = new or old
         assert pod is not None
-        for budget in self._world.budgets.in_namespace(pod.metadata.namespace):
-            self._world.enqueue(NAME, budget.metadata)
+        for budget in self._context.budgets.in_namespace(pod.metadata.namespace):
+            self._context.enqueue(NAME, budget.metadata)
 
 
 def _desired(spec: Json, expected: int) -> int:

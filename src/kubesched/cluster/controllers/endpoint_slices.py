@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from kubesched.cluster.controllers import service_pods
-from kubesched.cluster.views import EndpointSliceView, PodView, WorkloadView
+from kubesched.cluster.records import EndpointSliceRecord, PodRecord, WorkloadRecord
 from kubesched.objects.base import Json
 
 PortsKey = tuple[tuple[tuple[str, Any], ...], ...]
@@ -29,8 +29,8 @@ _RESERVED: Final = (SERVICE_NAME, MANAGED_BY, service_pods.HEADLESS)
 
 
 @dataclass(kw_only=True, slots=True)
-class Draft:
-    """What becomes of one slice; one without a name is new."""
+class DesiredSlice:
+    """An EndpointSlice as it should be; one without a name is new."""
 
     name: str = ""
     ports: list[Json]
@@ -39,11 +39,11 @@ class Draft:
 
 
 class Plan(NamedTuple):
-    written: list[Draft]
+    written: list[DesiredSlice]
     deleted: list[str]
 
 
-def slice_labels(service: WorkloadView) -> dict[str, str]:
+def slice_labels(service: WorkloadRecord) -> dict[str, str]:
     """Those of the service, and our own."""
     labels = {key: value for key, value in service.metadata.labels.items() if key not in _RESERVED}
     if service_pods.is_headless(service):
@@ -51,7 +51,7 @@ def slice_labels(service: WorkloadView) -> dict[str, str]:
     return labels | {SERVICE_NAME: service.metadata.name, MANAGED_BY: MANAGER}
 
 
-def endpoint_of(service: WorkloadView, pod: PodView, family: str, zone: str) -> Json:
+def endpoint_of(service: WorkloadRecord, pod: PodRecord, family: str, zone: str) -> Json:
     """A pod as an endpoint (`podToEndpoint`)."""
     terminating = pod.metadata.deletion_timestamp is not None
     ready = service_pods.publishes_unready(service) or (pod.is_ready and not terminating)
@@ -69,33 +69,33 @@ def endpoint_of(service: WorkloadView, pod: PodView, family: str, zone: str) -> 
 
 
 def plan_slices(
-    wanted: Iterable[tuple[list[Json], Json]], existing: Sequence[EndpointSliceView], labels: dict[str, str]
+    wanted: Iterable[tuple[list[Json], Json]], existing: Sequence[EndpointSliceRecord], labels: dict[str, str]
 ) -> Plan:
     """Bring `existing`, the slices of one service and one address family, to the wanted pairs of ports and endpoint."""
     groups: dict[PortsKey, tuple[list[Json], dict[EndpointKey, Json]]] = {}
     for ports, endpoint in wanted:
         groups.setdefault(_ports_key(ports), (ports, {}))[1][_endpoint_key(endpoint)] = endpoint
-    drafts: dict[PortsKey, list[Draft]] = {}
-    for item in existing:
-        draft = _draft(item, labels)
-        drafts.setdefault(_ports_key(draft.ports), []).append(draft)
-    kept: list[Draft] = []
-    free = [draft for key, group in drafts.items() if key not in groups for draft in group]
+    slices: dict[PortsKey, list[DesiredSlice]] = {}
+    for stored in existing:
+        item = _desired_slice(stored, labels)
+        slices.setdefault(_ports_key(item.ports), []).append(item)
+    kept: list[DesiredSlice] = []
+    free = [item for key, group in slices.items() if key not in groups for item in group]
     for key, (ports, endpoints) in groups.items():
-        filled = _fill(drafts.get(key, []), ports, endpoints)
-        kept += [draft for draft in filled if draft.endpoints]
-        free += [draft for draft in filled if not draft.endpoints]
+        filled = _fill(slices.get(key, []), ports, endpoints)
+        kept += [item for item in filled if item.endpoints]
+        free += [item for item in filled if not item.endpoints]
     if not kept:
         kept.append(_placeholder(free))
-        free = [draft for draft in free if draft is not kept[0]]
-    for draft in kept:
-        if not draft.name and free:  # a change of a slice instead of a new one and a deletion (`finalize`)
-            draft.name = free.pop(0).name
-    return Plan([draft for draft in kept if draft.changed], [draft.name for draft in free])
+        free = [item for item in free if item is not kept[0]]
+    for item in kept:
+        if not item.name and free:  # a change of a slice instead of a new one and a deletion (`finalize`)
+            item.name = free.pop(0).name
+    return Plan([item for item in kept if item.changed], [item.name for item in free])
 
 
-def _draft(item: EndpointSliceView, labels: dict[str, str]) -> Draft:
-    return Draft(
+def _desired_slice(item: EndpointSliceRecord, labels: dict[str, str]) -> DesiredSlice:
+    return DesiredSlice(
         name=item.metadata.name,
         ports=list(item.ports or ()),
         endpoints=list(item.endpoints or ()),
@@ -103,44 +103,42 @@ def _draft(item: EndpointSliceView, labels: dict[str, str]) -> Draft:
     )
 
 
-def _placeholder(free: list[Draft]) -> Draft:
+def _placeholder(free: list[DesiredSlice]) -> DesiredSlice:
     """The one that there is, if it says nothing already."""
-    for draft in free:
-        if not draft.ports and not draft.endpoints and not draft.changed:
-            return draft
-    return Draft(ports=[], endpoints=[])
+    for item in free:
+        if not item.ports and not item.endpoints and not item.changed:
+            return item
+    return DesiredSlice(ports=[], endpoints=[])
 
 
-def _fill(drafts: list[Draft], ports: list[Json], endpoints: dict[EndpointKey, Json]) -> list[Draft]:
+def _fill(slices: list[DesiredSlice], ports: list[Json], endpoints: dict[EndpointKey, Json]) -> list[DesiredSlice]:
     """Put the endpoints into slices with these ports; slices that nobody needs are empty in the end."""
     left = dict(endpoints)
-    for draft in drafts:
-        keys = [_endpoint_key(endpoint) for endpoint in draft.endpoints]
+    for item in slices:
+        keys = [_endpoint_key(endpoint) for endpoint in item.endpoints]
         remaining = [left.pop(key) for key in keys if key in left]
-        draft.changed |= remaining != draft.endpoints
-        draft.endpoints = remaining
-    homeless = list(left.values())
-    changing = [draft for draft in drafts if draft.changed and draft.endpoints]
-    for draft in sorted(changing, key=lambda draft: -len(draft.endpoints)):
-        _take(draft, homeless)
+        item.changed |= remaining != item.endpoints
+        item.endpoints = remaining
+    unplaced = list(left.values())
+    changing = [item for item in slices if item.changed and item.endpoints]
+    for item in sorted(changing, key=lambda item: -len(item.endpoints)):
+        _move_into(item, unplaced)
     created = []
-    while homeless:
-        roomy = [
-            draft for draft in drafts if not draft.changed and len(draft.endpoints) + len(homeless) <= MOST_ENDPOINTS
-        ]
-        target = max(roomy, key=lambda draft: len(draft.endpoints), default=None)
+    while unplaced:
+        roomy = [item for item in slices if not item.changed and len(item.endpoints) + len(unplaced) <= MOST_ENDPOINTS]
+        target = max(roomy, key=lambda item: len(item.endpoints), default=None)
         if target is None:
-            target = Draft(ports=ports, endpoints=[])
+            target = DesiredSlice(ports=ports, endpoints=[])
             created.append(target)
         target.changed = True
-        _take(target, homeless)
-    return [*drafts, *created]
+        _move_into(target, unplaced)
+    return [*slices, *created]
 
 
-def _take(draft: Draft, homeless: list[Json]) -> None:
-    room = MOST_ENDPOINTS - len(draft.endpoints)
-    draft.endpoints += homeless[:room]
-    del homeless[:room]
+def _move_into(item: DesiredSlice, unplaced: list[Json]) -> None:
+    room = MOST_ENDPOINTS - len(item.endpoints)
+    item.endpoints += unplaced[:room]
+    del unplaced[:room]
 
 
 def _ports_key(ports: Iterable[Json]) -> PortsKey:

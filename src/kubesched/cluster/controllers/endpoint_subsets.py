@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from kubesched.cluster.controllers import service_pods
-from kubesched.cluster.views import PodView, WorkloadView
+from kubesched.cluster.records import PodRecord, WorkloadRecord
 from kubesched.objects.base import Json
 
 MOST_ADDRESSES: Final = 1000
@@ -16,16 +16,16 @@ MANAGER: Final = "endpoint-controller"
 OVER_CAPACITY: Final = "endpoints.kubernetes.io/over-capacity"
 
 
-def endpoints_labels(service: WorkloadView) -> dict[str, str]:
+def endpoints_labels(service: WorkloadRecord) -> dict[str, str]:
     labels = {key: value for key, value in service.metadata.labels.items() if key != service_pods.HEADLESS}
     if service_pods.is_headless(service):
         labels[service_pods.HEADLESS] = ""
     return labels | {MANAGED_BY: MANAGER}
 
 
-def make_subsets(service: WorkloadView, pods: Iterable[PodView]) -> list[Json]:
+def make_subsets(service: WorkloadRecord, pods: Iterable[PodRecord]) -> list[Json]:
     """Ports that the same pods have share a subset (`RepackSubsets`); pods on their way out are in none."""
-    by_port: dict[tuple[Any, ...], list[PodView]] = {}
+    by_port: dict[tuple[Any, ...], list[PodRecord]] = {}
     ports: dict[tuple[Any, ...], Json] = {}
     unready = service_pods.publishes_unready(service)
     family = service_pods.families(service)[0]
@@ -70,7 +70,7 @@ def _cut(subset: Json, which: str, length: int) -> None:
         subset[which] = shorter
 
 
-def _subset(service: WorkloadView, pods: list[PodView], ports: list[Json]) -> Json:
+def _subset(service: WorkloadRecord, pods: list[PodRecord], ports: list[Json]) -> Json:
     unready = service_pods.publishes_unready(service)
     parts = {
         "addresses": [_address(service, pod) for pod in pods if unready or pod.is_ready],
@@ -82,7 +82,7 @@ def _subset(service: WorkloadView, pods: list[PodView], ports: list[Json]) -> Js
     return {key: value for key, value in parts.items() if value}
 
 
-def _address(service: WorkloadView, pod: PodView) -> Json:
+def _address(service: WorkloadRecord, pod: PodRecord) -> Json:
     ip = service_pods.addresses(pod, service_pods.families(service)[0])[0]
     address = {"ip": ip, "nodeName": pod.spec.node_name, "targetRef": service_pods.reference(pod)}
     if name := service_pods.hostname(service, pod):

@@ -13,10 +13,10 @@ from typing import Final, NamedTuple
 from kubesched.cluster.apiserver.options import DeleteOptions
 from kubesched.cluster.apiserver.resource import Resource
 from kubesched.cluster.apiserver.verbs.deletion import FOREGROUND, ORPHAN
+from kubesched.cluster.controllers.context import ControllerContext
 from kubesched.cluster.controllers.workqueue import Key
-from kubesched.cluster.controllers.world import World
-from kubesched.cluster.observed import Observed
-from kubesched.cluster.views import OwnedView
+from kubesched.cluster.informer import Informer
+from kubesched.cluster.records import OwnedRecord
 from kubesched.errors import RequestRefusedError
 from kubesched.objects.base import Json
 
@@ -26,29 +26,29 @@ NOT_COLLECTED: Final = ("events", "events.events.k8s.io", "leases.coordination.k
 
 class Item(NamedTuple):
     resource: Resource
-    view: OwnedView
+    record: OwnedRecord
 
     @property
     def is_waiting(self) -> bool:
         """Marked for deletion in the foreground: it waits for its dependents."""
-        metadata = self.view.metadata
+        metadata = self.record.metadata
         return metadata.deletion_timestamp is not None and FOREGROUND in metadata.finalizers
 
 
 class GarbageCollector:
-    def __init__(self, world: World) -> None:
-        self._world = world
+    def __init__(self, context: ControllerContext) -> None:
+        self._context = context
         self._items: dict[str, Item] = {}  # by uid
         self._dependents: dict[str, dict[str, Item]] = {}  # by the owner's uid, then by their own
-        self._resources = {item.qualified: item for item in world.api.catalog if _is_collected(item)}
+        self._resources = {item.qualified: item for item in context.api.catalog if _is_collected(item)}
         for name, resource in self._resources.items():
-            self._follow(resource, Observed(world.api, name, OwnedView))
+            self._follow(resource, Informer(context.api, name, OwnedRecord))
 
     def reconcile(self, namespace: str, name: str) -> None:
         item = self._items.get(name)
         if item is None:
             return
-        metadata = item.view.metadata
+        metadata = item.record.metadata
         if metadata.deletion_timestamp is None:
             self._collect(item)
         elif ORPHAN in metadata.finalizers:
@@ -60,7 +60,7 @@ class GarbageCollector:
 
     def _collect(self, item: Item) -> None:
         """Delete an object whose owners are all gone or going; forget owners that are, if others remain."""
-        metadata = item.view.metadata
+        metadata = item.record.metadata
         gone = {owner.uid for owner in metadata.owner_references if owner.uid not in self._items}
         going = {owner.uid for owner in metadata.owner_references if self._is_going(owner.uid)}
         if len(gone) + len(going) < len(metadata.owner_references):
@@ -72,10 +72,10 @@ class GarbageCollector:
             self._delete(item, "Background")
 
     def _delete_dependents(self, owner: Item) -> None:
-        uid = owner.view.metadata.uid
+        uid = owner.record.metadata.uid
         dependents = list(self._dependents.get(uid, {}).values())
         for item in dependents:
-            metadata = item.view.metadata
+            metadata = item.record.metadata
             if metadata.deletion_timestamp is None and all(
                 ref.uid == uid or self._is_going(ref.uid) or ref.uid not in self._items
                 for ref in metadata.owner_references
@@ -90,10 +90,10 @@ class GarbageCollector:
         return item is not None and item.is_waiting
 
     def _delete(self, item: Item, propagation: str) -> None:
-        metadata = item.view.metadata
+        metadata = item.record.metadata
         options = DeleteOptions(uid=metadata.uid, propagation=propagation)
         try:
-            self._world.api.delete(item.resource, metadata.name, metadata.namespace, options)
+            self._context.api.delete(item.resource, metadata.name, metadata.namespace, options)
         except RequestRefusedError as refusal:
             if refusal.code not in (404, 409):
                 raise
@@ -113,8 +113,8 @@ class GarbageCollector:
         self._change(item, drop)
 
     def _change(self, item: Item, change: Callable[[Json], None]) -> None:
-        metadata = item.view.metadata
-        found = self._world.api.reader.bucket(item.resource).get(metadata.namespace, metadata.name)
+        metadata = item.record.metadata
+        found = self._context.api.reader.bucket(item.resource).get(metadata.namespace, metadata.name)
         if found is None:
             return
         old, value = found.decode(), found.decode()
@@ -123,22 +123,22 @@ class GarbageCollector:
             for key in ("ownerReferences", "finalizers"):
                 if not value["metadata"].get(key):
                     value["metadata"].pop(key, None)
-            self._world.api.writer.replace(item.resource, found, old, value)
+            self._context.api.writer.replace(item.resource, found, old, value)
 
     # ---- following ------------------------------------------------------------------------------------------------
 
-    def _follow(self, resource: Resource, observed: Observed[OwnedView]) -> None:
-        def changed(old: OwnedView | None, new: OwnedView | None) -> None:
+    def _follow(self, resource: Resource, informer: Informer[OwnedRecord]) -> None:
+        def changed(old: OwnedRecord | None, new: OwnedRecord | None) -> None:
             if old is not None and (new is None or new.metadata.uid != old.metadata.uid):
                 self._gone(Item(resource, old))
                 old = None
             if new is not None:
                 self._seen(Item(resource, new), old)
 
-        observed.listen(changed)
+        informer.listen(changed)
 
-    def _seen(self, item: Item, old: OwnedView | None) -> None:
-        metadata = item.view.metadata
+    def _seen(self, item: Item, old: OwnedRecord | None) -> None:
+        metadata = item.record.metadata
         self._items[metadata.uid] = item
         if old is not None:
             for owner in old.metadata.owner_references:
@@ -153,7 +153,7 @@ class GarbageCollector:
                 self._enqueue(dependent)
 
     def _gone(self, item: Item) -> None:
-        metadata = item.view.metadata
+        metadata = item.record.metadata
         self._items.pop(metadata.uid, None)
         for owner in metadata.owner_references:
             self._forget_dependent(owner.uid, metadata.uid)
@@ -170,11 +170,11 @@ class GarbageCollector:
                 del self._dependents[owner]
 
     def _enqueue(self, item: Item) -> None:
-        self._world.queue.add(Key(NAME, item.view.metadata.namespace, item.view.metadata.uid))
+        self._context.queue.add(Key(NAME, item.record.metadata.namespace, item.record.metadata.uid))
 
 
 def _blocks(item: Item, owner: str) -> bool:
-    return any(ref.uid == owner and ref.block_owner_deletion for ref in item.view.metadata.owner_references)
+    return any(ref.uid == owner and ref.block_owner_deletion for ref in item.record.metadata.owner_references)
 
 
 def _is_collected(resource: Resource) -> bool:

@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from itertools import islice
 from typing import Final
 
-from kubesched.cluster.views import PodView
+from kubesched.cluster.records import PodRecord
 
 ANNOTATION: Final = "batch.kubernetes.io/job-completion-index"
 
 
-def index_of(pod: PodView) -> int:
+def index_of(pod: PodRecord) -> int:
     """The pod's index; -1 if it has none."""
     text = pod.metadata.annotations.get(ANNOTATION, "")
     return int(text) if text.isdecimal() else -1

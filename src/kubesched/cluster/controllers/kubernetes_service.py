@@ -6,9 +6,9 @@ import copy
 from typing import Any, Final
 
 from kubesched.cluster.apiserver.bootstrap import KUBERNETES_SERVICE, ensure
+from kubesched.cluster.controllers.context import ControllerContext
 from kubesched.cluster.controllers.endpoint_slices import SERVICE_NAME
-from kubesched.cluster.controllers.world import World
-from kubesched.cluster.observed import HasMetadata, Observed
+from kubesched.cluster.informer import HasMetadata, Informer
 from kubesched.objects.base import Json
 
 NAME: Final = "kubernetes-service"
@@ -29,32 +29,32 @@ SLICE: Final[Json] = {
 
 
 class KubernetesServiceController:
-    def __init__(self, world: World) -> None:
-        self._world = world
-        world.services.listen(self._changed)
-        world.endpoints.listen(self._changed)
-        world.endpoint_slices.listen(self._changed)
+    def __init__(self, context: ControllerContext) -> None:
+        self._context = context
+        context.services.listen(self._changed)
+        context.endpoints.listen(self._changed)
+        context.endpoint_slices.listen(self._changed)
 
     def reconcile(self, namespace: str, name: str) -> None:
         """The service is not corrected, only made again; its endpoints are both."""
-        ensure(self._world.api, "services", KUBERNETES_SERVICE, namespace)
-        self._settle(self._world.endpoints, ENDPOINTS)
-        self._settle(self._world.endpoint_slices, SLICE)
+        ensure(self._context.api, "services", KUBERNETES_SERVICE, namespace)
+        self._settle(self._context.endpoints, ENDPOINTS)
+        self._settle(self._context.endpoint_slices, SLICE)
 
-    def _settle(self, observed: Observed[Any], wanted: Json) -> None:
-        found = observed.get(SERVICE, NAMESPACE)
+    def _settle(self, informer: Informer[Any], wanted: Json) -> None:
+        found = informer.get(SERVICE, NAMESPACE)
         if found is None:
-            ensure(self._world.api, observed.resource.qualified, wanted, NAMESPACE)
+            ensure(self._context.api, informer.resource.qualified, wanted, NAMESPACE)
             return
 
         def change(value: Json) -> None:
             metadata = {**value["metadata"], "labels": wanted["metadata"]["labels"]}
             value.update(copy.deepcopy(wanted), metadata=metadata)
 
-        self._world.change(observed.resource, found.metadata, change)
+        self._context.change(informer.resource, found.metadata, change)
 
     def _changed(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
         item = new or old
         assert item is not None
         if (item.metadata.namespace, item.metadata.name) == (NAMESPACE, SERVICE):
-            self._world.enqueue(NAME, item.metadata)
+            self._context.enqueue(NAME, item.metadata)

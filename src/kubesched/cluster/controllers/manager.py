@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Mapping
 from typing import Final, Protocol
 
+from kubesched.cluster.controllers.context import ControllerContext
 from kubesched.cluster.controllers.workqueue import Key
-from kubesched.cluster.controllers.world import World
 from kubesched.errors import RequestRefusedError
 from kubesched.telemetry.logging import log
 
@@ -25,13 +25,13 @@ class Controller(Protocol):
 
 
 class ControllerManager:
-    def __init__(self, world: World, controllers: Mapping[str, Controller]) -> None:
-        self._world = world
+    def __init__(self, context: ControllerContext, controllers: Mapping[str, Controller]) -> None:
+        self._context = context
         self._controllers = controllers
 
     async def run(self) -> None:
         """Reconcile whatever changes, until cancelled."""
-        clock = self._world.clock
+        clock = self._context.clock
         while True:
             started = clock.monotonic()
             await self.round()
@@ -40,7 +40,7 @@ class ControllerManager:
 
     async def round(self) -> int:
         """Reconcile what is due now, and say how many keys that were. What they cause waits for the next round."""
-        queue, store = self._world.queue, self._world.api.store
+        queue, store = self._context.queue, self._context.api.store
         queue.release_due()
         keys = queue.take_all()
         await store.settled()
@@ -54,7 +54,7 @@ class ControllerManager:
         return len(keys)
 
     def _reconcile(self, key: Key) -> None:
-        queue = self._world.queue
+        queue = self._context.queue
         try:
             self._controllers[key.controller].reconcile(key.namespace, key.name)
         except RequestRefusedError as refusal:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from kubesched.cluster.controllers import conditions
-from kubesched.cluster.controllers.world import World
+from kubesched.cluster.controllers.context import ControllerContext
 from kubesched.cluster.local_events import EventWriter
-from kubesched.cluster.views import NodeRecord
+from kubesched.cluster.records import NodeRecord
 from kubesched.objects.base import Json
 
 NAME: Final = "node-lifecycle"
@@ -24,27 +24,29 @@ OURS: Final = {NOT_READY, UNREACHABLE, UNSCHEDULABLE, *PRESSURES.values()}
 
 
 class NodeLifecycleController:
-    def __init__(self, world: World) -> None:
-        self._world = world
-        self._events = EventWriter(world.api, "node-controller")
-        world.nodes.listen(self._changed)
+    def __init__(self, context: ControllerContext) -> None:
+        self._context = context
+        self._events = EventWriter(context.api, "node-controller")
+        context.nodes.listen(self._changed)
 
     def reconcile(self, namespace: str, name: str) -> None:
-        node = self._world.nodes.get(name)
+        node = self._context.nodes.get(name)
         if node is None:
             return
         wanted = wanted_taints(node)
         current = [(taint.key, taint.effect) for taint in node.spec.taints if taint.key in OURS]
         if sorted(wanted) != sorted(current):
-            now = self._world.timestamp()
-            self._world.change(self._world.nodes.resource, node.metadata, lambda value: _retaint(value, wanted, now))
+            now = self._context.timestamp()
+            self._context.change(
+                self._context.nodes.resource, node.metadata, lambda value: _retaint(value, wanted, now)
+            )
         if node.ready in ("False", "Unknown"):
             self._mark_pods(node)
 
     def _mark_pods(self, node: NodeRecord) -> None:
         """Nobody can say that these pods answer (`MarkPodsNotReady`)."""
-        now = self._world.timestamp()
-        for pod in self._world.pods_on[node.metadata.name]:
+        now = self._context.timestamp()
+        for pod in self._context.pods_on[node.metadata.name]:
             if not pod.is_ready:
                 continue
 
@@ -53,12 +55,12 @@ class NodeLifecycleController:
                 if ready is not None:
                     conditions.put(status, {**ready, "status": "False"}, now)
 
-            self._world.set_status(self._world.pods.resource, pod.metadata, unready)
+            self._context.set_status(self._context.pods.resource, pod.metadata, unready)
             self._events.warning("Pod", pod.metadata, "NodeNotReady", "Node is not ready")
 
     def _changed(self, old: NodeRecord | None, new: NodeRecord | None) -> None:
         if new is not None and (old is None or old.spec != new.spec or old.status != new.status):
-            self._world.enqueue(NAME, new.metadata)
+            self._context.enqueue(NAME, new.metadata)
 
 
 def wanted_taints(node: NodeRecord) -> list[tuple[str, str]]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
+from kubesched.cluster.controllers.context import ControllerContext
 from kubesched.cluster.controllers.resource_claims import ClaimMaker, Owner, told
 from kubesched.cluster.controllers.resource_claims import tell as tell_claims
-from kubesched.cluster.controllers.world import World
 from kubesched.cluster.local_events import EventWriter
-from kubesched.cluster.views import ClaimView, WorkloadView, controller_uid
+from kubesched.cluster.records import ClaimRecord, WorkloadRecord, controller_uid
 from kubesched.errors import RequestRefusedError
 from kubesched.objects import PodGroup
 from kubesched.objects.scheduling import PodGroupResourceClaim
@@ -18,17 +18,17 @@ KIND: Final = "PodGroup"
 
 
 class PodGroupClaimController:
-    def __init__(self, world: World) -> None:
-        self._world = world
-        self._resource = world.pod_groups.resource
-        self._events = EventWriter(world.api, "resource_claim")
-        self._maker = ClaimMaker(world)
-        world.pod_groups.listen(self._group_changed)
-        world.claim_templates.listen(self._template_changed)
-        world.resource_claims.listen(self._claim_changed)
+    def __init__(self, context: ControllerContext) -> None:
+        self._context = context
+        self._resource = context.pod_groups.resource
+        self._events = EventWriter(context.api, "resource_claim")
+        self._maker = ClaimMaker(context)
+        context.pod_groups.listen(self._group_changed)
+        context.claim_templates.listen(self._template_changed)
+        context.resource_claims.listen(self._claim_changed)
 
     def reconcile(self, namespace: str, name: str) -> None:
-        group = self._world.pod_groups.get(name, namespace)
+        group = self._context.pod_groups.get(name, namespace)
         if group is None or group.metadata.deletion_timestamp is not None:
             return
         owner = Owner(api_version=self._resource.api_version, kind=KIND, metadata=group.metadata)
@@ -42,13 +42,13 @@ class PodGroupClaimController:
                 self._tell(group, f"PodGroupResourceClaim {entry.name}: {refusal.message}")
                 raise
         if made:
-            self._world.set_status(self._resource, group.metadata, tell_claims(made))
+            self._context.set_status(self._resource, group.metadata, tell_claims(made))
 
     def _has_claim(self, group: PodGroup, entry: PodGroupResourceClaim) -> bool:
         status = told(entry, group.status.resource_claim_statuses)
         if status is None or status.resource_claim_name is None:
             return status is not None
-        claim = self._world.resource_claims.get(status.resource_claim_name, group.metadata.namespace)
+        claim = self._context.resource_claims.get(status.resource_claim_name, group.metadata.namespace)
         return claim is not None and controller_uid(claim.metadata) == group.metadata.uid
 
     def _tell(self, group: PodGroup, message: str) -> None:
@@ -57,14 +57,14 @@ class PodGroupClaimController:
 
     def _group_changed(self, old: PodGroup | None, new: PodGroup | None) -> None:
         if new is not None and new.spec.resource_claims:
-            self._world.enqueue(NAME, new.metadata)
+            self._context.enqueue(NAME, new.metadata)
 
-    def _template_changed(self, old: WorkloadView | None, new: WorkloadView | None) -> None:
-        for group in self._world.pod_groups.in_namespace(new.metadata.namespace) if new is not None else ():
+    def _template_changed(self, old: WorkloadRecord | None, new: WorkloadRecord | None) -> None:
+        for group in self._context.pod_groups.in_namespace(new.metadata.namespace) if new is not None else ():
             self._group_changed(None, group)
 
-    def _claim_changed(self, old: ClaimView | None, new: ClaimView | None) -> None:
+    def _claim_changed(self, old: ClaimRecord | None, new: ClaimRecord | None) -> None:
         owner = old.metadata.controller_of if old is not None and new is None else None
         if old is not None and owner is not None and owner.kind == KIND:
-            group = self._world.pod_groups.get(owner.name, old.metadata.namespace)
+            group = self._context.pod_groups.get(owner.name, old.metadata.namespace)
             self._group_changed(None, group)

@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 
 from kubesched.cluster.apiserver.resource import Resource
-from kubesched.cluster.views import owner_reference
+from kubesched.cluster.records import owner_reference
 from kubesched.objects.base import Json
 from kubesched.objects.meta import ObjectMeta
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Final
 
 from kubesched.cluster.apiserver.verbs.watching import Watch
-from kubesched.cluster.controllers.world import World
-from kubesched.cluster.views import PodView, WorkloadView
+from kubesched.cluster.controllers.context import ControllerContext
+from kubesched.cluster.records import PodRecord, WorkloadRecord
 from kubesched.objects.base import Json
 
 NAME: Final = "quota"
@@ -16,35 +16,35 @@ RESTLESS: Final = frozenset({"pods", "resourcequotas", "events", "events.events.
 
 
 class QuotaController:
-    def __init__(self, world: World) -> None:
-        self._world = world
-        self._resource = world.quotas.resource
-        world.quotas.listen(self._quota_changed)
-        world.pods.listen(self._pod_changed)
-        for resource in world.api.catalog:
+    def __init__(self, context: ControllerContext) -> None:
+        self._context = context
+        self._resource = context.quotas.resource
+        context.quotas.listen(self._quota_changed)
+        context.pods.listen(self._pod_changed)
+        for resource in context.api.catalog:
             if resource.namespaced and resource.qualified not in RESTLESS:
-                watch = world.api.watch(resource)
+                watch = context.api.watch(resource)
                 watch.listen(self._reader(watch))
 
     def reconcile(self, namespace: str, name: str) -> None:
-        quota = self._world.quotas.get(name, namespace)
+        quota = self._context.quotas.get(name, namespace)
         if quota is None:
             return
 
         def change(status: Json) -> None:
-            whole = self._world.api.get(self._resource, name, namespace)
+            whole = self._context.api.get(self._resource, name, namespace)
             hard = (whole.get("spec") or {}).get("hard") or {}
-            status |= {"hard": hard, "used": self._world.api.quotas.used(whole)}
+            status |= {"hard": hard, "used": self._context.api.quotas.used(whole)}
 
-        self._world.set_status(self._resource, quota.metadata, change)
+        self._context.set_status(self._resource, quota.metadata, change)
 
-    def _quota_changed(self, old: WorkloadView | None, new: WorkloadView | None) -> None:
+    def _quota_changed(self, old: WorkloadRecord | None, new: WorkloadRecord | None) -> None:
         quota = new or old
         assert quota is not None
         if old is None or new is None or old.spec != new.spec:
             self._something_changed(quota.metadata.namespace)
 
-    def _pod_changed(self, old: PodView | None, new: PodView | None) -> None:
+    def _pod_changed(self, old: PodRecord | None, new: PodRecord | None) -> None:
         if old is None or new is None or old.is_finished != new.is_finished:
             pod = new or old
             assert pod is not None
@@ -58,6 +58,6 @@ class QuotaController:
         return read
 
     def _something_changed(self, namespace: str) -> None:
-        if len(self._world.quotas):
-            for quota in self._world.quotas.in_namespace(namespace):
-                self._world.enqueue(NAME, quota.metadata)
+        if len(self._context.quotas):
+            for quota in self._context.quotas.in_namespace(namespace):
+                self._context.enqueue(NAME, quota.metadata)

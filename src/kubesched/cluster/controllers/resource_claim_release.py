@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
+from kubesched.cluster.controllers.context import ControllerContext
 from kubesched.cluster.controllers.resource_claims import claim_names
 from kubesched.cluster.controllers.workqueue import Key
-from kubesched.cluster.controllers.world import World
-from kubesched.cluster.views import ClaimView, PodView
+from kubesched.cluster.records import ClaimRecord, PodRecord
 from kubesched.objects import PodGroup
 from kubesched.objects.base import Json
 from kubesched.objects.dra import ResourceClaimConsumerReference
@@ -19,16 +19,16 @@ FINALIZER: Final = "resource.kubernetes.io/delete-protection"
 
 
 class ClaimReleaseController:
-    def __init__(self, world: World) -> None:
-        self._world = world
-        self._resource = world.resource_claims.resource
-        world.resource_claims.listen(self._claim_changed)
-        world.pods.listen(self._pod_changed)
-        world.pod_groups.listen(self._group_changed)
+    def __init__(self, context: ControllerContext) -> None:
+        self._context = context
+        self._resource = context.resource_claims.resource
+        context.resource_claims.listen(self._claim_changed)
+        context.pods.listen(self._pod_changed)
+        context.pod_groups.listen(self._group_changed)
 
     def reconcile(self, namespace: str, name: str) -> None:
         """`syncClaim`: a claim that nobody has used yet keeps what it has, one that nobody uses any more does not."""
-        claim = self._world.resource_claims.get(name, namespace)
+        claim = self._context.resource_claims.get(name, namespace)
         if claim is None:
             return
         metadata, consumers = claim.metadata, claim.status.reserved_for
@@ -41,20 +41,20 @@ class ClaimReleaseController:
         if frees:
             self._unprotect(claim)
         if not in_use and self._owner_has_ended(claim):
-            self._world.delete(self._resource, metadata)
+            self._context.delete(self._resource, metadata)
 
     def _is_there(self, namespace: str, consumer: ResourceClaimConsumerReference) -> bool:
         """Whether a consumer may still use its devices; of a kind that we do not know, we never know that it ended."""
         match consumer.api_group, consumer.resource:
             case "", "pods":
-                pod = self._world.pods.get(consumer.name, namespace)
+                pod = self._context.pods.get(consumer.name, namespace)
                 return pod is not None and pod.metadata.uid == consumer.uid and not _has_ended(pod)
             case "scheduling.k8s.io", "podgroups":
-                group = self._world.pod_groups.get(consumer.name, namespace)
+                group = self._context.pod_groups.get(consumer.name, namespace)
                 return group is not None and group.metadata.uid == consumer.uid
         return True
 
-    def _release(self, claim: ClaimView, gone: set[str], *, devices_too: bool) -> None:
+    def _release(self, claim: ClaimRecord, gone: set[str], *, devices_too: bool) -> None:
         """Devices stay if the claim was reserved again meanwhile: what is not durable yet, we have not seen."""
 
         def release(status: Json) -> None:
@@ -64,9 +64,9 @@ class ClaimReleaseController:
                 status.pop("allocation", None)
                 status.pop("devices", None)  # what drivers said of them (`dropDeallocatedStatusDevices`)
 
-        self._world.set_status(self._resource, claim.metadata, release)
+        self._context.set_status(self._resource, claim.metadata, release)
 
-    def _unprotect(self, claim: ClaimView) -> None:
+    def _unprotect(self, claim: ClaimRecord) -> None:
         """Unless it has devices; a claim that is being deleted goes with its protection."""
 
         def unprotect(value: Json) -> None:
@@ -75,9 +75,9 @@ class ClaimReleaseController:
                 left = [item for item in metadata.get("finalizers") or () if item != FINALIZER]
                 _set_or_drop(metadata, "finalizers", left)
 
-        self._world.change(self._resource, claim.metadata, unprotect)
+        self._context.change(self._resource, claim.metadata, unprotect)
 
-    def _owner_has_ended(self, claim: ClaimView) -> bool:
+    def _owner_has_ended(self, claim: ClaimRecord) -> bool:
         """The claim was made for a pod that will not run again. With a pod that is gone, garbage collection deletes it.
 
         Claims of extended resources are such claims, too: the scheduler makes them in the name of the pod.
@@ -85,16 +85,16 @@ class ClaimReleaseController:
         owner = claim.metadata.controller_of
         if owner is None or (owner.api_version, owner.kind) != ("v1", "Pod"):
             return False
-        pod = self._world.pods.get(owner.name, claim.metadata.namespace)
+        pod = self._context.pods.get(owner.name, claim.metadata.namespace)
         return pod is not None and _has_ended(pod)
 
     # ---- following ------------------------------------------------------------------------------------------------
 
-    def _claim_changed(self, old: ClaimView | None, new: ClaimView | None) -> None:
+    def _claim_changed(self, old: ClaimRecord | None, new: ClaimRecord | None) -> None:
         if new is not None:
-            self._world.enqueue(NAME, new.metadata)
+            self._context.enqueue(NAME, new.metadata)
 
-    def _pod_changed(self, old: PodView | None, new: PodView | None) -> None:
+    def _pod_changed(self, old: PodRecord | None, new: PodRecord | None) -> None:
         if new is not None and _has_ended(new):
             self._enqueue(new.metadata.namespace, _claims_of(new))
         if old is not None and (new is None or new.metadata.uid != old.metadata.uid):
@@ -107,10 +107,10 @@ class ClaimReleaseController:
 
     def _enqueue(self, namespace: str, names: Iterable[str]) -> None:
         for name in names:
-            self._world.queue.add(Key(NAME, namespace, name))
+            self._context.queue.add(Key(NAME, namespace, name))
 
 
-def _has_ended(pod: PodView) -> bool:
+def _has_ended(pod: PodRecord) -> bool:
     """None of its containers runs or ever will (`isPodDone`): devices of a pod that is stopping are still in use."""
     return pod.is_finished or (pod.metadata.deletion_timestamp is not None and not pod.spec.node_name)
 
@@ -122,7 +122,7 @@ def _set_or_drop(part: Json, key: str, items: list[Any]) -> None:
         part[key] = items
 
 
-def _claims_of(pod: PodView) -> list[str]:
+def _claims_of(pod: PodRecord) -> list[str]:
     names = claim_names(pod.spec.resource_claims, pod.status.resource_claim_statuses)
     extended = pod.status.extended_resource_claim_status
     return names if extended is None else [*names, extended.resource_claim_name]

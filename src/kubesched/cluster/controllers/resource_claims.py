@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from kubesched.cluster.controllers.world import World
-from kubesched.cluster.views import ClaimView, PodView
+from kubesched.cluster.controllers.context import ControllerContext
+from kubesched.cluster.records import ClaimRecord, PodRecord
 from kubesched.errors import RequestRefusedError
 from kubesched.objects.base import Json
 from kubesched.objects.meta import ObjectMeta
@@ -60,12 +60,12 @@ class Owner:
 
 
 class ClaimMaker:
-    def __init__(self, world: World) -> None:
-        self._world = world
+    def __init__(self, context: ControllerContext) -> None:
+        self._context = context
 
-    def find(self, owner: ObjectMeta, entry: Entry) -> ClaimView | None:
+    def find(self, owner: ObjectMeta, entry: Entry) -> ClaimRecord | None:
         """The claim that was made for this entry, also if its owner's status was never told."""
-        for claim in self._world.resource_claims_of[owner.uid]:
+        for claim in self._context.resource_claims_of[owner.uid]:
             if claim.metadata.annotations.get(MADE_FOR_ENTRY) == entry.name:
                 return claim
         return None
@@ -77,7 +77,7 @@ class ClaimMaker:
 
     def _make(self, owner: Owner, entry: Entry) -> str:
         name, namespace = entry.resource_claim_template_name or "", owner.metadata.namespace
-        template = self._world.claim_templates.get(name, namespace)
+        template = self._context.claim_templates.get(name, namespace)
         if template is None:
             why = f'resource claim template "{name}": resourceclaimtemplate.resource.k8s.io "{name}" not found'
             raise RequestRefusedError(404, "NotFound", why)
@@ -92,7 +92,7 @@ class ClaimMaker:
             metadata["labels"] = dict(labels)
         claim = {"metadata": metadata, "spec": copy.deepcopy(template.spec.get("spec") or {})}
         try:
-            return self._world.api.create(self._world.resource_claims.resource, claim, namespace).name
+            return self._context.api.create(self._context.resource_claims.resource, claim, namespace).name
         except RequestRefusedError as refusal:  # the gap in the text is upstream's: the claim has no name yet
             raise RequestRefusedError(
                 refusal.code, refusal.reason, f"create ResourceClaim : {refusal.message}"
@@ -110,14 +110,14 @@ def name_base(owner: str, entry: str) -> str:
 class PodsByName:
     """Pods by names that they mention, any number each: their claims, their templates."""
 
-    def __init__(self, names_of: Callable[[PodView], Iterable[str]]) -> None:
+    def __init__(self, names_of: Callable[[PodRecord], Iterable[str]]) -> None:
         self._names_of = names_of
         self._pods: dict[tuple[str, str], dict[str, ObjectMeta]] = {}  # by namespace and name, then by the pod's name
 
     def get(self, namespace: str, name: str) -> list[ObjectMeta]:
         return list(self._pods.get((namespace, name), {}).values())
 
-    def update(self, old: PodView | None, new: PodView | None) -> None:
+    def update(self, old: PodRecord | None, new: PodRecord | None) -> None:
         if old is not None:
             for name in self._names_of(old):
                 self._forget((old.metadata.namespace, name), old.metadata.name)

@@ -7,9 +7,9 @@ import itertools
 from typing import Final
 
 from kubesched.cluster.apiserver.resource import Resource
+from kubesched.cluster.controllers.context import ControllerContext
 from kubesched.cluster.controllers.pod_making import template_hash
-from kubesched.cluster.controllers.world import World
-from kubesched.cluster.views import RevisionView, WorkloadView, owner_reference
+from kubesched.cluster.records import RevisionRecord, WorkloadRecord, owner_reference
 from kubesched.objects.base import Json
 
 HASH_LABEL: Final = "controller-revision-hash"
@@ -18,14 +18,14 @@ HASH_LABEL: Final = "controller-revision-hash"
 class Revisions:
     """Of one owner, oldest first."""
 
-    def __init__(self, world: World, resource: Resource, owner: WorkloadView) -> None:
-        self._world = world
+    def __init__(self, context: ControllerContext, resource: Resource, owner: WorkloadRecord) -> None:
+        self._context = context
         self._resource = resource
         self._owner = owner
-        found = world.owned_revisions.of[owner.metadata.uid]
+        found = context.owned_revisions.of[owner.metadata.uid]
         self.all = sorted(found, key=lambda item: (item.revision, item.metadata.name))
 
-    def current(self) -> RevisionView | None:
+    def current(self) -> RevisionRecord | None:
         """The revision of the owner's template, numbered as the newest; None: it was made just now, come again."""
         data = _data(self._owner.spec["template"])
         found = next((item for item in reversed(self.all) if item.data == data), None)
@@ -33,12 +33,12 @@ class Revisions:
         if found is None:
             self._create(data, newest + 1)
         elif found.revision < newest:
-            self._world.change(
-                self._world.revisions.resource, found.metadata, lambda value: value.update(revision=newest + 1)
+            self._context.change(
+                self._context.revisions.resource, found.metadata, lambda value: value.update(revision=newest + 1)
             )
         return found
 
-    def find(self, name: str) -> RevisionView | None:
+    def find(self, name: str) -> RevisionRecord | None:
         return next((item for item in self.all if item.metadata.name == name), None)
 
     def forget(self, in_use: set[str]) -> None:
@@ -46,13 +46,13 @@ class Revisions:
         limit = self._owner.spec.get("revisionHistoryLimit", 10)
         unused = [item for item in self.all if item.metadata.name not in in_use]
         for item in unused[: max(0, len(unused) - limit)]:
-            self._world.delete(self._world.revisions.resource, item.metadata)
+            self._context.delete(self._context.revisions.resource, item.metadata)
 
     def _create(self, data: Json, number: int) -> None:
         metadata = self._owner.metadata
         for salt in itertools.count():
             short = template_hash(self._owner.spec["template"], salt)
-            if self._world.revisions.get(f"{metadata.name}-{short}", metadata.namespace) is None:
+            if self._context.revisions.get(f"{metadata.name}-{short}", metadata.namespace) is None:
                 break
         labels = (self._owner.spec["template"].get("metadata") or {}).get("labels") or {}
         revision = {
@@ -65,16 +65,16 @@ class Revisions:
             "data": data,
             "revision": number,
         }
-        self._world.api.create(self._world.revisions.resource, revision, metadata.namespace)
+        self._context.api.create(self._context.revisions.resource, revision, metadata.namespace)
 
 
-def template_of(revision: RevisionView) -> Json:
+def template_of(revision: RevisionRecord) -> Json:
     template = copy.deepcopy(revision.data["spec"]["template"])
     template.pop("$patch", None)
     return dict(template)
 
 
-def hash_of(revision: RevisionView) -> str:
+def hash_of(revision: RevisionRecord) -> str:
     return revision.metadata.labels.get(HASH_LABEL, "")
 
 

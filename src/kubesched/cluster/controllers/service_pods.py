@@ -6,40 +6,40 @@ import ipaddress
 from collections.abc import Mapping
 from typing import Final
 
-from kubesched.cluster.views import PodView, WorkloadView
+from kubesched.cluster.records import PodRecord, WorkloadRecord
 from kubesched.objects.base import Json
 
 HEADLESS: Final = "service.kubernetes.io/headless"  # the label of what belongs to a service without an address
 
 
-def has_selector(service: WorkloadView) -> bool:
+def has_selector(service: WorkloadRecord) -> bool:
     """Its endpoints are ours to make; those of all others are made by hand."""
     return bool(service.spec.get("selector")) and service.spec.get("type") != "ExternalName"
 
 
-def selects(service: WorkloadView, labels: Mapping[str, str]) -> bool:
+def selects(service: WorkloadRecord, labels: Mapping[str, str]) -> bool:
     return has_selector(service) and service.spec["selector"].items() <= labels.items()
 
 
-def is_headless(service: WorkloadView) -> bool:
+def is_headless(service: WorkloadRecord) -> bool:
     return service.spec.get("clusterIP") in (None, "", "None")
 
 
-def publishes_unready(service: WorkloadView) -> bool:
+def publishes_unready(service: WorkloadRecord) -> bool:
     return bool(service.spec.get("publishNotReadyAddresses"))
 
 
-def families(service: WorkloadView) -> list[str]:
+def families(service: WorkloadRecord) -> list[str]:
     """IPv4, IPv6: the first is the one that the service prefers."""
     return list(service.spec.get("ipFamilies") or ("IPv4",))
 
 
-def addresses(pod: PodView, family: str) -> list[str]:
+def addresses(pod: PodRecord, family: str) -> list[str]:
     found = [ipaddress.ip_address(item.ip) for item in pod.status.pod_ips if item.ip]
     return sorted(str(address) for address in found if f"IPv{address.version}" == family)
 
 
-def ports_in(service: WorkloadView, pod: PodView) -> list[Json]:
+def ports_in(service: WorkloadRecord, pod: PodRecord) -> list[Json]:
     """The ports of a service as they are in one pod; those that the pod does not have are left out."""
     found = []
     for port in service.spec.get("ports") or ():
@@ -53,17 +53,17 @@ def ports_in(service: WorkloadView, pod: PodView) -> list[Json]:
     return found
 
 
-def reference(pod: PodView) -> Json:
+def reference(pod: PodRecord) -> Json:
     metadata = pod.metadata
     return {"kind": "Pod", "namespace": metadata.namespace, "name": metadata.name, "uid": metadata.uid}
 
 
-def hostname(service: WorkloadView, pod: PodView) -> str:
+def hostname(service: WorkloadRecord, pod: PodRecord) -> str:
     """The name that the pod has below the service's (`ShouldSetHostname`); empty if it has none."""
     return pod.spec.hostname if pod.spec.subdomain == service.metadata.name else ""
 
 
-def looks_the_same(old: PodView, new: PodView) -> bool:
+def looks_the_same(old: PodRecord, new: PodRecord) -> bool:
     """Nothing changed of what services see (`podEndpointsChanged`)."""
     return (
         old.metadata.labels == new.metadata.labels
@@ -74,7 +74,7 @@ def looks_the_same(old: PodView, new: PodView) -> bool:
     )
 
 
-def _find_port(pod: PodView, port: Json) -> int | None:
+def _find_port(pod: PodRecord, port: Json) -> int | None:
     target = port.get("targetPort", port["port"])
     if isinstance(target, int):
         return target

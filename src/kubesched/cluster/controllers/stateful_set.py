@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
+from kubesched.cluster.controllers.context import ControllerContext
 from kubesched.cluster.controllers.pod_making import pod_from
 from kubesched.cluster.controllers.replica_set import is_available
 from kubesched.cluster.controllers.revisions import HASH_LABEL, Revisions, template_of
-from kubesched.cluster.controllers.world import World
 from kubesched.cluster.local_events import EventWriter
-from kubesched.cluster.views import PodView, RevisionView, WorkloadView
+from kubesched.cluster.records import PodRecord, RevisionRecord, WorkloadRecord
 from kubesched.objects.base import Json
 
 NAME: Final = "statefulset"
@@ -19,19 +19,19 @@ POD_INDEX: Final = "apps.kubernetes.io/pod-index"
 
 
 class StatefulSetController:
-    def __init__(self, world: World) -> None:
-        self._world = world
-        self._events = EventWriter(world.api, "statefulset-controller")
-        self._resource = world.stateful_sets.resource
-        self._pods = world.pods.resource
-        world.wake(NAME, world.stateful_sets, world.pods)
-        world.wake(NAME, world.stateful_sets, world.revisions)
+    def __init__(self, context: ControllerContext) -> None:
+        self._context = context
+        self._events = EventWriter(context.api, "statefulset-controller")
+        self._resource = context.stateful_sets.resource
+        self._pods = context.pods.resource
+        context.wake(NAME, context.stateful_sets, context.pods)
+        context.wake(NAME, context.stateful_sets, context.revisions)
 
     def reconcile(self, namespace: str, name: str) -> None:
-        stateful_set = self._world.stateful_sets.get(name, namespace)
+        stateful_set = self._context.stateful_sets.get(name, namespace)
         if stateful_set is None:
             return
-        revisions = Revisions(self._world, self._resource, stateful_set)
+        revisions = Revisions(self._context, self._resource, stateful_set)
         update = revisions.current()
         if update is None:
             return
@@ -43,17 +43,17 @@ class StatefulSetController:
         used = {pod.metadata.labels.get(HASH_LABEL, "") for pod in pods.values()}
         revisions.forget(used | {current.metadata.name, update.metadata.name})
 
-    def _members(self, stateful_set: WorkloadView) -> dict[int, PodView]:
+    def _members(self, stateful_set: WorkloadRecord) -> dict[int, PodRecord]:
         """The set's pods by ordinal."""
         found = {}
-        for pod in self._world.owned_pods.of[stateful_set.metadata.uid]:
+        for pod in self._context.owned_pods.of[stateful_set.metadata.uid]:
             parent, _, ordinal = pod.metadata.name.rpartition("-")
             if parent == stateful_set.metadata.name and ordinal.isdecimal():
                 found[int(ordinal)] = pod
         return found
 
     def _bring_up(
-        self, stateful_set: WorkloadView, pods: dict[int, PodView], current: RevisionView, update: RevisionView
+        self, stateful_set: WorkloadRecord, pods: dict[int, PodRecord], current: RevisionRecord, update: RevisionRecord
     ) -> None:
         """One step; in order means: nothing before its predecessor is ready (`updateStatefulSet`)."""
         wanted = _ordinals(stateful_set)
@@ -85,13 +85,13 @@ class StatefulSetController:
             if not self._is_well(stateful_set, pod):
                 return
 
-    def _is_well(self, stateful_set: WorkloadView, pod: PodView) -> bool:
+    def _is_well(self, stateful_set: WorkloadRecord, pod: PodRecord) -> bool:
         settle = stateful_set.spec.get("minReadySeconds") or 0
-        if pod.is_ready and settle and not is_available(pod, settle, self._world.now()):
-            self._world.enqueue(NAME, stateful_set.metadata, after=1.0)
-        return pod.is_active and is_available(pod, settle, self._world.now())
+        if pod.is_ready and settle and not is_available(pod, settle, self._context.now()):
+            self._context.enqueue(NAME, stateful_set.metadata, after=1.0)
+        return pod.is_active and is_available(pod, settle, self._context.now())
 
-    def _create(self, stateful_set: WorkloadView, ordinal: int, revision: RevisionView) -> None:
+    def _create(self, stateful_set: WorkloadRecord, ordinal: int, revision: RevisionRecord) -> None:
         metadata = stateful_set.metadata
         name = f"{metadata.name}-{ordinal}"
         pod = pod_from(template_of(revision), self._resource, metadata, name=name)
@@ -105,14 +105,14 @@ class StatefulSetController:
             self._ensure_claim(stateful_set, template, claim)
             volumes[:] = [item for item in volumes if item.get("name") != volume]
             volumes.append({"name": volume, "persistentVolumeClaim": {"claimName": claim}})
-        self._world.api.create(self._pods, pod, metadata.namespace)
+        self._context.api.create(self._pods, pod, metadata.namespace)
         message = f"create Pod {name} in StatefulSet {metadata.name} successful"
         self._events.normal(KIND, metadata, "SuccessfulCreate", message, api_version="apps/v1")
 
-    def _ensure_claim(self, stateful_set: WorkloadView, template: Json, name: str) -> None:
+    def _ensure_claim(self, stateful_set: WorkloadRecord, template: Json, name: str) -> None:
         metadata = stateful_set.metadata
-        claims = self._world.claims.resource
-        if self._world.api.reader.bucket(claims).get(metadata.namespace, name) is not None:
+        claims = self._context.claims.resource
+        if self._context.api.reader.bucket(claims).get(metadata.namespace, name) is not None:
             return
         labels = (stateful_set.spec.get("selector") or {}).get("matchLabels") or {}
         described = {
@@ -121,19 +121,19 @@ class StatefulSetController:
             "annotations": dict(template["metadata"].get("annotations") or {}),
         }
         claim = {"metadata": described, "spec": dict(template["spec"])}
-        self._world.api.create(claims, claim, metadata.namespace)
+        self._context.api.create(claims, claim, metadata.namespace)
         message = f"create Claim {name} Pod {name} in StatefulSet {metadata.name} success"
         self._events.normal(KIND, metadata, "SuccessfulCreate", message, api_version="apps/v1")
 
-    def _delete(self, stateful_set: WorkloadView, pod: PodView) -> None:
-        self._world.delete(self._pods, pod.metadata)
+    def _delete(self, stateful_set: WorkloadRecord, pod: PodRecord) -> None:
+        self._context.delete(self._pods, pod.metadata)
         message = f"delete Pod {pod.metadata.name} in StatefulSet {stateful_set.metadata.name} successful"
         self._events.normal(KIND, stateful_set.metadata, "SuccessfulDelete", message, api_version="apps/v1")
 
-    def _report(self, stateful_set: WorkloadView, current: RevisionView, update: RevisionView) -> None:
+    def _report(self, stateful_set: WorkloadRecord, current: RevisionRecord, update: RevisionRecord) -> None:
         pods = [pod for pod in self._members(stateful_set).values() if not pod.is_finished]
         living = [pod for pod in pods if pod.metadata.deletion_timestamp is None]
-        settle, now = stateful_set.spec.get("minReadySeconds") or 0, self._world.now()
+        settle, now = stateful_set.spec.get("minReadySeconds") or 0, self._context.now()
         of_current = sum(pod.metadata.labels.get(HASH_LABEL) == current.metadata.name for pod in living)
         of_update = sum(pod.metadata.labels.get(HASH_LABEL) == update.metadata.name for pod in living)
         ready = sum(pod.is_ready for pod in pods)
@@ -157,15 +157,15 @@ class StatefulSetController:
                 else:
                     status.pop(key, None)
 
-        self._world.set_status(self._resource, stateful_set.metadata, change)
+        self._context.set_status(self._resource, stateful_set.metadata, change)
 
 
-def _ordinals(stateful_set: WorkloadView) -> range:
+def _ordinals(stateful_set: WorkloadRecord) -> range:
     first = (stateful_set.spec.get("ordinals") or {}).get("start", 0)
     return range(first, first + stateful_set.spec.get("replicas", 1))
 
 
-def _partition(stateful_set: WorkloadView) -> int:
+def _partition(stateful_set: WorkloadRecord) -> int:
     """Pods below this ordinal keep the old template."""
     strategy = stateful_set.spec.get("updateStrategy") or {}
     return int((strategy.get("rollingUpdate") or {}).get("partition") or 0)

@@ -25,32 +25,32 @@ from kubesched.cluster.controllers import (
     volume_binding,
     volume_release,
 )
+from kubesched.cluster.controllers.context import ControllerContext
 from kubesched.cluster.controllers.manager import Controller
-from kubesched.cluster.controllers.world import World
 
 
-def make_controllers(world: World) -> dict[str, Controller]:
+def make_controllers(context: ControllerContext) -> dict[str, Controller]:
     """By the name that their keys carry."""
     return {
-        deployment.NAME: deployment.DeploymentController(world),
-        replica_set.NAME: replica_set.ReplicaSetController(world),
-        job.NAME: job.JobController(world),
-        cron_job.NAME: cron_job.CronJobController(world),
-        job_orphans.NAME: job_orphans.JobOrphanController(world),
-        daemon_set.NAME: daemon_set.DaemonSetController(world),
-        stateful_set.NAME: stateful_set.StatefulSetController(world),
-        garbage.NAME: garbage.GarbageCollector(world),
-        namespaces.NAME: namespaces.NamespaceController(world),
-        volume_binding.NAME: volume_binding.ClaimController(world),
-        volume_release.NAME: volume_release.VolumeController(world),
-        pod_claims.NAME: pod_claims.PodClaimController(world),
-        pod_group_claims.NAME: pod_group_claims.PodGroupClaimController(world),
-        resource_claim_release.NAME: resource_claim_release.ClaimReleaseController(world),
-        node_lifecycle.NAME: node_lifecycle.NodeLifecycleController(world),
-        taint_eviction.NAME: taint_eviction.TaintEvictionController(world),
-        pod_cleanup.NAME: pod_cleanup.PodCleanupController(world),
-        disruption.NAME: disruption.DisruptionController(world),
-        quota.NAME: quota.QuotaController(world),
-        endpoints.NAME: endpoints.EndpointsController(world),
-        kubernetes_service.NAME: kubernetes_service.KubernetesServiceController(world),
+        deployment.NAME: deployment.DeploymentController(context),
+        replica_set.NAME: replica_set.ReplicaSetController(context),
+        job.NAME: job.JobController(context),
+        cron_job.NAME: cron_job.CronJobController(context),
+        job_orphans.NAME: job_orphans.JobOrphanController(context),
+        daemon_set.NAME: daemon_set.DaemonSetController(context),
+        stateful_set.NAME: stateful_set.StatefulSetController(context),
+        garbage.NAME: garbage.GarbageCollector(context),
+        namespaces.NAME: namespaces.NamespaceController(context),
+        volume_binding.NAME: volume_binding.ClaimController(context),
+        volume_release.NAME: volume_release.VolumeController(context),
+        pod_claims.NAME: pod_claims.PodClaimController(context),
+        pod_group_claims.NAME: pod_group_claims.PodGroupClaimController(context),
+        resource_claim_release.NAME: resource_claim_release.ClaimReleaseController(context),
+        node_lifecycle.NAME: node_lifecycle.NodeLifecycleController(context),
+        taint_eviction.NAME: taint_eviction.TaintEvictionController(context),
+        pod_cleanup.NAME: pod_cleanup.PodCleanupController(context),
+        disruption.NAME: disruption.DisruptionController(context),
+        quota.NAME: quota.QuotaController(context),
+        endpoints.NAME: endpoints.EndpointsController(context),
+        kubernetes_service.NAME: kubernetes_service.KubernetesServiceController(context),
     }

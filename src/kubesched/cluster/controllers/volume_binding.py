@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from kubesched.cluster.controllers.context import ControllerContext
 from kubesched.cluster.controllers.volume_matching import best_volume
-from kubesched.cluster.controllers.world import World
 from kubesched.cluster.local_events import EventWriter
-from kubesched.cluster.views import StorageClassView, WorkloadView
+from kubesched.cluster.records import StorageClassRecord, WorkloadRecord
 from kubesched.objects.base import Json
 
 NAME: Final = "claim"
@@ -26,40 +26,40 @@ HOSTNAME: Final = "kubernetes.io/hostname"
 
 
 class ClaimController:
-    def __init__(self, world: World) -> None:
-        self._world = world
-        self._events = EventWriter(world.api, "persistentvolume-controller")
-        self._claims = world.claims.resource
-        self._volumes = world.volumes.resource
-        world.claims.listen(self._claim_changed)
-        world.volumes.listen(self._volume_changed)
+    def __init__(self, context: ControllerContext) -> None:
+        self._context = context
+        self._events = EventWriter(context.api, "persistentvolume-controller")
+        self._claims = context.claims.resource
+        self._volumes = context.volumes.resource
+        context.claims.listen(self._claim_changed)
+        context.volumes.listen(self._volume_changed)
 
     def reconcile(self, namespace: str, name: str) -> None:
-        claim = self._world.claims.get(name, namespace)
+        claim = self._context.claims.get(name, namespace)
         if claim is None or claim.metadata.deletion_timestamp is not None:
             return
         if volume_name := claim.spec.get("volumeName"):
-            volume = self._world.volumes.get(volume_name)
+            volume = self._context.volumes.get(volume_name)
             if volume is not None and _may_have(volume, claim):
                 self._bind(claim, volume)
             elif claim.metadata.annotations.get(BIND_COMPLETED) and volume is None:
                 self._set_phase(claim, {"phase": "Lost"})
             return
-        chosen = next((item for item in self._world.volumes if _is_meant_for(item, claim)), None)
+        chosen = next((item for item in self._context.volumes if _is_meant_for(item, claim)), None)
         if chosen is None:
             chosen = self._find_or_provision(claim)
         if chosen is not None:
             self._bind(claim, chosen)
 
-    def _find_or_provision(self, claim: WorkloadView) -> WorkloadView | None:
-        storage_class = self._world.storage_classes.get(claim.spec.get("storageClassName", ""))
+    def _find_or_provision(self, claim: WorkloadRecord) -> WorkloadRecord | None:
+        storage_class = self._context.storage_classes.get(claim.spec.get("storageClassName", ""))
         waits = storage_class is not None and storage_class.volume_binding_mode == "WaitForFirstConsumer"
         node = claim.metadata.annotations.get(SELECTED_NODE, "")
         if waits and not node:
             message = "waiting for first consumer to be created before binding"
             self._tell(claim, "WaitForFirstConsumer", message)
             return None
-        if not waits and (found := best_volume(claim, self._world.volumes)) is not None:
+        if not waits and (found := best_volume(claim, self._context.volumes)) is not None:
             return found
         if storage_class is not None and storage_class.provisioner not in ("", NO_PROVISIONER):
             self._provision(claim, storage_class, node)
@@ -68,11 +68,11 @@ class ClaimController:
             self._tell(claim, "FailedBinding", message)
         return None
 
-    def _provision(self, claim: WorkloadView, storage_class: StorageClassView, node: str) -> None:
+    def _provision(self, claim: WorkloadRecord, storage_class: StorageClassRecord, node: str) -> None:
         """Make a volume for the claim; it comes back as one that is meant for it."""
         metadata, spec = claim.metadata, claim.spec
         name = f"pvc-{metadata.uid}"
-        if self._world.api.reader.bucket(self._volumes).get("", name) is not None:
+        if self._context.api.reader.bucket(self._volumes).get("", name) is not None:
             return
         volume_spec: Json = {
             "capacity": {"storage": spec["resources"]["requests"]["storage"]},
@@ -87,8 +87,8 @@ class ClaimController:
             volume_spec["nodeAffinity"] = affinity
         annotations = {PROVISIONED_BY: storage_class.provisioner}
         volume = {"metadata": {"name": name, "annotations": annotations}, "spec": volume_spec}
-        self._world.api.create(self._volumes, volume)
-        self._world.change(
+        self._context.api.create(self._volumes, volume)
+        self._context.change(
             self._claims,
             metadata,
             lambda value: (
@@ -99,7 +99,7 @@ class ClaimController:
 
     def _affinity(self, node_name: str) -> Json | None:
         """A disk is in the zone of the node that it was made for; without zones, on that node."""
-        node = self._world.nodes.get(node_name)
+        node = self._context.nodes.get(node_name)
         if node is None:
             return None
         labels = node.metadata.labels
@@ -109,7 +109,7 @@ class ClaimController:
         expression = {"key": key, "operator": "In", "values": [labels[key]]}
         return {"required": {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}}
 
-    def _bind(self, claim: WorkloadView, volume: WorkloadView) -> None:
+    def _bind(self, claim: WorkloadRecord, volume: WorkloadRecord) -> None:
         """Both sides say that they belong together (`bind`)."""
 
         def bind_volume(value: Json) -> None:
@@ -128,13 +128,13 @@ class ClaimController:
             value["spec"]["volumeName"] = volume.metadata.name
 
         if (volume.spec.get("claimRef") or {}).get("uid") != claim.metadata.uid:
-            self._world.change(self._volumes, volume.metadata, bind_volume)
+            self._context.change(self._volumes, volume.metadata, bind_volume)
         if volume.status.get("phase") != "Bound":
-            now = self._world.timestamp()
+            now = self._context.timestamp()
             bound = {"phase": "Bound", "lastPhaseTransitionTime": now}
-            self._world.set_status(self._volumes, volume.metadata, lambda status: status.update(bound))
+            self._context.set_status(self._volumes, volume.metadata, lambda status: status.update(bound))
         if claim.metadata.annotations.get(BIND_COMPLETED) != "yes" or not claim.spec.get("volumeName"):
-            self._world.change(self._claims, claim.metadata, bind_claim)
+            self._context.change(self._claims, claim.metadata, bind_claim)
         self._set_phase(
             claim,
             {
@@ -144,34 +144,34 @@ class ClaimController:
             },
         )
 
-    def _set_phase(self, claim: WorkloadView, status: Json) -> None:
-        self._world.set_status(self._claims, claim.metadata, lambda value: value.update(status))
+    def _set_phase(self, claim: WorkloadRecord, status: Json) -> None:
+        self._context.set_status(self._claims, claim.metadata, lambda value: value.update(status))
 
-    def _tell(self, claim: WorkloadView, reason: str, message: str) -> None:
+    def _tell(self, claim: WorkloadRecord, reason: str, message: str) -> None:
         self._events.normal(KIND, claim.metadata, reason, message)
 
-    def _claim_changed(self, old: WorkloadView | None, new: WorkloadView | None) -> None:
+    def _claim_changed(self, old: WorkloadRecord | None, new: WorkloadRecord | None) -> None:
         if new is not None and (
             old is None or old.spec != new.spec or old.metadata.annotations != new.metadata.annotations
         ):
-            self._world.enqueue(NAME, new.metadata)
+            self._context.enqueue(NAME, new.metadata)
 
-    def _volume_changed(self, old: WorkloadView | None, new: WorkloadView | None) -> None:
+    def _volume_changed(self, old: WorkloadRecord | None, new: WorkloadRecord | None) -> None:
         volume = new or old
         assert volume is not None
         reference = volume.spec.get("claimRef")
-        for claim in self._world.claims:
+        for claim in self._context.claims:
             if reference:
                 if (reference.get("namespace"), reference.get("name")) == (
                     claim.metadata.namespace,
                     claim.metadata.name,
                 ):
-                    self._world.enqueue(NAME, claim.metadata)
+                    self._context.enqueue(NAME, claim.metadata)
             elif not claim.spec.get("volumeName"):
-                self._world.enqueue(NAME, claim.metadata)
+                self._context.enqueue(NAME, claim.metadata)
 
 
-def _reference(claim: WorkloadView) -> Json:
+def _reference(claim: WorkloadRecord) -> Json:
     metadata = claim.metadata
     return {
         "kind": KIND,
@@ -182,12 +182,12 @@ def _reference(claim: WorkloadView) -> Json:
     }
 
 
-def _is_meant_for(volume: WorkloadView, claim: WorkloadView) -> bool:
+def _is_meant_for(volume: WorkloadRecord, claim: WorkloadRecord) -> bool:
     reference = volume.spec.get("claimRef")
     return bool(reference) and _may_have(volume, claim)
 
 
-def _may_have(volume: WorkloadView, claim: WorkloadView) -> bool:
+def _may_have(volume: WorkloadRecord, claim: WorkloadRecord) -> bool:
     """The volume is nobody's, or this claim's."""
     reference = volume.spec.get("claimRef")
     if not reference:

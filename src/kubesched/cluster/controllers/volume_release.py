@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from typing import Final
 
-from kubesched.cluster.controllers.world import World
-from kubesched.cluster.views import WorkloadView
+from kubesched.cluster.controllers.context import ControllerContext
+from kubesched.cluster.records import WorkloadRecord
 from kubesched.objects.base import Json
 
 NAME: Final = "volume"
 
 
 class VolumeController:
-    def __init__(self, world: World) -> None:
-        self._world = world
-        world.volumes.listen(self._volume_changed)
-        world.claims.listen(self._claim_changed)
+    def __init__(self, context: ControllerContext) -> None:
+        self._context = context
+        context.volumes.listen(self._volume_changed)
+        context.claims.listen(self._claim_changed)
 
     def reconcile(self, namespace: str, name: str) -> None:
-        volume = self._world.volumes.get(name)
+        volume = self._context.volumes.get(name)
         if volume is None or volume.metadata.deletion_timestamp is not None:
             return
         reference = volume.spec.get("claimRef")
@@ -26,26 +26,26 @@ class VolumeController:
             self._set_phase(volume, "Available")
         elif reference.get("uid") and not self._has_claim(reference):
             if volume.spec.get("persistentVolumeReclaimPolicy") == "Delete":
-                self._world.delete(self._world.volumes.resource, volume.metadata)
+                self._context.delete(self._context.volumes.resource, volume.metadata)
             else:
                 self._set_phase(volume, "Released")
 
     def _has_claim(self, reference: Json) -> bool:
-        claim = self._world.claims.get(reference.get("name", ""), reference.get("namespace", ""))
+        claim = self._context.claims.get(reference.get("name", ""), reference.get("namespace", ""))
         return claim is not None and claim.metadata.uid == reference["uid"]
 
-    def _set_phase(self, volume: WorkloadView, phase: str) -> None:
+    def _set_phase(self, volume: WorkloadRecord, phase: str) -> None:
         if volume.status.get("phase") != phase:
-            update = {"phase": phase, "lastPhaseTransitionTime": self._world.timestamp()}
-            resource = self._world.volumes.resource
-            self._world.set_status(resource, volume.metadata, lambda status: status.update(update))
+            update = {"phase": phase, "lastPhaseTransitionTime": self._context.timestamp()}
+            resource = self._context.volumes.resource
+            self._context.set_status(resource, volume.metadata, lambda status: status.update(update))
 
-    def _volume_changed(self, old: WorkloadView | None, new: WorkloadView | None) -> None:
+    def _volume_changed(self, old: WorkloadRecord | None, new: WorkloadRecord | None) -> None:
         if new is not None:
-            self._world.enqueue(NAME, new.metadata)
+            self._context.enqueue(NAME, new.metadata)
 
-    def _claim_changed(self, old: WorkloadView | None, new: WorkloadView | None) -> None:
+    def _claim_changed(self, old: WorkloadRecord | None, new: WorkloadRecord | None) -> None:
         if old is not None and new is None and (name := old.spec.get("volumeName")):
-            volume = self._world.volumes.get(name)
+            volume = self._context.volumes.get(name)
             if volume is not None:
-                self._world.enqueue(NAME, volume.metadata)
+                self._context.enqueue(NAME, volume.metadata)

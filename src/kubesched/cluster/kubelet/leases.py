@@ -6,7 +6,7 @@ from typing import Final
 
 from kubesched.clock import utc
 from kubesched.cluster.apiserver.api import Api
-from kubesched.cluster.views import NodeRecord
+from kubesched.cluster.records import NodeRecord
 from kubesched.errors import RequestRefusedError
 
 NAMESPACE: Final = "kube-node-lease"

@@ -1,4 +1,4 @@
-"""The nodes that the fleet plays: their addresses, their images, and whether they are down."""
+"""The nodes that the kubelets plays: their addresses, their images, and whether they are down."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Final
 from kubesched.clock import utc
 from kubesched.cluster.apiserver.api import Api
 from kubesched.cluster.kubelet import node_status
-from kubesched.cluster.views import NodeRecord
+from kubesched.cluster.records import NodeRecord
 from kubesched.objects.base import Json
 
 SMALLEST_IMAGE: Final = 20_000_000
@@ -51,9 +51,9 @@ class Nodes:
     def get(self, name: str) -> SimulatedNode | None:
         return self._known.get(name)
 
-    def adopt(self, view: NodeRecord) -> SimulatedNode:
+    def adopt(self, record: NodeRecord) -> SimulatedNode:
         """Begin to play a node: fill in what its kubelet reports, and say that it is ready."""
-        found = self._api.reader.get(self._nodes_resource, view.metadata.name)
+        found = self._api.reader.get(self._nodes_resource, record.metadata.name)
         node = found.decode()
         number = node_status.number_of(node)
         if number is None:
@@ -62,8 +62,8 @@ class Nodes:
         node_status.set_pod_range(node, number)
         node_status.complete_node(node, number, self._now())
         self._api.writer.replace(self._nodes_resource, found, {}, node)
-        simulated = SimulatedNode(view.metadata.name, number, node["spec"]["podCIDR"])
-        simulated.down = node_status.is_down(view.metadata.annotations)
+        simulated = SimulatedNode(record.metadata.name, number, node["spec"]["podCIDR"])
+        simulated.down = node_status.is_down(record.metadata.annotations)
         for image in node["status"].get("images") or ():
             simulated.images.update(image.get("names") or ())
         self._known[simulated.name] = simulated

@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from kubesched.apps.simulate.memory_api import MemoryApi
-from kubesched.apps.up.picture import AttemptCounts, LastEvents, Observatory
+from kubesched.apps.up.picture import AttemptCounts, ClusterMonitor, LastEvents
 from kubesched.clock import VirtualClock
 from kubesched.config import FeatureGates, default_config
 from kubesched.objects import Event
@@ -67,7 +67,7 @@ def test_pods_are_counted_by_where_they_are(assembled: Assembled, attempts: Atte
         await assembled.scheduler.schedule_pending()
 
     asyncio.run(schedule())
-    picture = Observatory(assembled, attempts, LastEvents()).picture()
+    picture = ClusterMonitor(assembled, attempts, LastEvents()).picture()
     assert (picture.nodes, picture.ready_nodes) == (3, 2)
     assert (picture.starting, picture.unschedulable, picture.waiting) == (2, 1, 0)
     assert (picture.scheduled, picture.rejected) == (2, 1)
@@ -78,11 +78,11 @@ def test_nodes_show_what_is_requested_of_them(assembled: Assembled, attempts: At
     for number in (10, 2, 1):
         assembled.handlers.add(ready(f"n{number}"))
     assembled.handlers.add(make_pod("a", cpu="1", memory="2Gi", node="n2"))
-    observatory = Observatory(assembled, attempts, LastEvents())
-    lines = observatory.node_lines(2)
+    monitor = ClusterMonitor(assembled, attempts, LastEvents())
+    lines = monitor.node_lines(2)
     assert [line.name for line in lines] == ["n1", "n2"]
     assert (lines[1].cpu, lines[1].memory, lines[1].pods) == (0.25, 0.25, 1)
-    assert observatory.filling() == [2, 0, 1, 0, 0, 0, 0, 0, 0, 0]
+    assert monitor.filling() == [2, 0, 1, 0, 0, 0, 0, 0, 0, 0]
 
 
 def test_the_last_events_are_kept() -> None:

@@ -13,9 +13,9 @@ from kubesched.cluster.apiserver.options import WriteOptions
 from kubesched.cluster.apiserver.service_ranges import (
     NODE_PORTS,
     SERVICE_RANGE,
-    Held,
+    Allocation,
+    Allocator,
     RangeRefusalError,
-    Taken,
 )
 from kubesched.errors import RequestRefusedError
 from kubesched.objects.base import Json
@@ -94,12 +94,12 @@ def test_a_change_of_type_frees_what_it_drops(api: Api) -> None:
 def test_addresses_outside_the_range(asked: str) -> None:
     """Its first and last are not addresses of a host."""
     with pytest.raises(RangeRefusalError, match="does not match the current range"):
-        Taken([], random.Random(1)).take_address(asked)
+        Allocator([], random.Random(1)).take_address(asked)
 
 
 def test_what_is_taken_within_one_service(api: Api) -> None:
     """A service cannot have one port twice, once for itself and once for health checks."""
-    taken = Taken([Held(None, frozenset({30001}))], random.Random(1))
+    taken = Allocator([Allocation(None, frozenset({30001}))], random.Random(1))
     assert taken.take_port(30002) == 30002
     for port in (30001, 30002):
         with pytest.raises(RangeRefusalError, match="already allocated"):

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from kubesched.cluster.controllers.deployment_rollout import Member, Sizes, Wish, grown, rescaled, rolled
+from kubesched.cluster.controllers.deployment_rollout import (
+    RolloutMember,
+    RolloutTarget,
+    Sizes,
+    grown,
+    rescaled,
+    rolled,
+)
 
 
-def member(name: str, replicas: int, available: int | None = None, *, created: float = 0.0, largest: int = 0) -> Member:
-    return Member(
+def member(
+    name: str, replicas: int, available: int | None = None, *, created: float = 0.0, largest: int = 0
+) -> RolloutMember:
+    return RolloutMember(
         name=name,
         replicas=replicas,
         available=replicas if available is None else available,
@@ -17,7 +26,7 @@ def member(name: str, replicas: int, available: int | None = None, *, created: f
     )
 
 
-WISH = Wish(replicas=10, surge=3, unavailable=2)
+TARGET = RolloutTarget(replicas=10, surge=3, unavailable=2)
 
 
 @pytest.mark.parametrize(
@@ -30,7 +39,7 @@ WISH = Wish(replicas=10, surge=3, unavailable=2)
 )
 def test_growth(new: int, total: int, expected: int) -> None:
     """The new ReplicaSet fills the room that the surge leaves."""
-    assert grown(WISH, new, total) == expected
+    assert grown(TARGET, new, total) == expected
 
 
 @pytest.mark.parametrize(
@@ -50,45 +59,45 @@ def test_growth(new: int, total: int, expected: int) -> None:
         pytest.param(member("n", 10, 10), [member("o", 0)], {}, id="nothing to do at the end"),
     ],
 )
-def test_rolling(new: Member, old: list[Member], expected: Sizes) -> None:
+def test_rolling(new: RolloutMember, old: list[RolloutMember], expected: Sizes) -> None:
     """One step at a time, within surge and unavailability."""
-    assert rolled(WISH, new, old) == expected
+    assert rolled(TARGET, new, old) == expected
 
 
 @pytest.mark.parametrize(
-    ("wish", "new", "old", "expected"),
+    ("target", "new", "old", "expected"),
     [
-        pytest.param(WISH, member("n", 4), [], {"n": 10}, id="a single one takes it all"),
+        pytest.param(TARGET, member("n", 4), [], {"n": 10}, id="a single one takes it all"),
         pytest.param(
-            WISH, None, [member("a", 0, created=1), member("b", 0, created=2)], {"b": 10}, id="else the newest"
+            TARGET, None, [member("a", 0, created=1), member("b", 0, created=2)], {"b": 10}, id="else the newest"
         ),
         pytest.param(
-            Wish(replicas=20, surge=6, unavailable=2),
+            RolloutTarget(replicas=20, surge=6, unavailable=2),
             member("n", 5, largest=13, created=2),
             [member("o", 8, largest=13, created=1)],
             {"n": 10, "o": 16},
             id="in proportion while a rollout is under way",
         ),
         pytest.param(
-            Wish(replicas=0, surge=0, unavailable=0),
+            RolloutTarget(replicas=0, surge=0, unavailable=0),
             member("n", 5, largest=13, created=2),
             [member("o", 8, largest=13, created=1)],
             {"n": 0, "o": 0},
             id="to zero",
         ),
-        pytest.param(WISH, member("n", 10, 10), [member("o", 3)], {"o": 0}, id="leftovers of a finished rollout"),
+        pytest.param(TARGET, member("n", 10, 10), [member("o", 3)], {"o": 0}, id="leftovers of a finished rollout"),
     ],
 )
-def test_rescaling(wish: Wish, new: Member | None, old: list[Member], expected: Sizes) -> None:
+def test_rescaling(target: RolloutTarget, new: RolloutMember | None, old: list[RolloutMember], expected: Sizes) -> None:
     """A change of the replicas keeps the rollout's proportions."""
-    assert rescaled(wish, new, old) == expected
+    assert rescaled(target, new, old) == expected
 
 
 def test_a_rolling_update_ends_with_all_replicas_new() -> None:
     """Step by step, never fewer than 8 available pods, never more than 13 pods in total."""
     new, old = member("n", 0), member("o", 10)
     for _ in range(30):
-        sizes = rolled(WISH, new, [old])
+        sizes = rolled(TARGET, new, [old])
         new = member("n", sizes.get("n", new.replicas))  # what is asked for is there at once
         old = member("o", sizes.get("o", old.replicas))
         assert new.replicas + old.replicas <= 13

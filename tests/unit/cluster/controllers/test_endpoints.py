@@ -11,13 +11,13 @@ from kubesched.clock import VirtualClock
 from kubesched.cluster.apiserver.api import Api
 from kubesched.cluster.apiserver.bootstrap import bootstrap
 from kubesched.cluster.apiserver.storage import Store
+from kubesched.cluster.controllers.context import ControllerContext
 from kubesched.cluster.controllers.endpoint_slices import Plan, plan_slices
 from kubesched.cluster.controllers.endpoint_subsets import truncate
 from kubesched.cluster.controllers.manager import ControllerManager
 from kubesched.cluster.controllers.table import make_controllers
-from kubesched.cluster.controllers.world import World
-from kubesched.cluster.observed import Observed
-from kubesched.cluster.views import EndpointSliceView, NodeRecord, PodView
+from kubesched.cluster.informer import Informer
+from kubesched.cluster.records import EndpointSliceRecord, NodeRecord, PodRecord
 from kubesched.objects.base import Json
 from kubesched.objects.meta import ObjectMeta
 
@@ -247,7 +247,7 @@ async def test_endpoints_go_with_their_service(rig: Any) -> None:
     [pytest.param(False, [], id="left out"), pytest.param(True, ["a"], id="published all the same")],
 )
 async def test_a_pod_whose_node_is_gone(rig: Any, publishes: bool, left: list[str]) -> None:
-    """Seen when the service is looked at for any other reason."""
+    """WatchEvent when the service is looked at for any other reason."""
     create(rig, "services", service(publishNotReadyAddresses=publishes))
     create(rig, "pods", pod("a"))
     await rig.advance(3)
@@ -265,8 +265,8 @@ async def test_leftovers_of_a_service_are_found_at_the_start() -> None:
     bootstrap(api)
     resource = api.catalog.named("endpoints")
     api.create(resource, {"metadata": {"name": "leftover"}}, "default")
-    world = World(api, Observed(api, "pods", PodView), Observed(api, "nodes", NodeRecord))
-    manager = ControllerManager(world, make_controllers(world))
+    context = ControllerContext(api, Informer(api, "pods", PodRecord), Informer(api, "nodes", NodeRecord))
+    manager = ControllerManager(context, make_controllers(context))
     api.create(resource, {"metadata": {"name": "later"}}, "default")
     await manager.round()
     assert sorted(entry.name for entry in api.list(resource, "default").entries) == ["kubernetes", "later"]
@@ -295,8 +295,8 @@ def numbered(*numbers: int) -> list[Json]:
     return [endpoint(number) for number in numbers]
 
 
-def slice_of(name: str, endpoints: list[Json], ports: list[Json] = HTTP) -> EndpointSliceView:
-    return EndpointSliceView(metadata=ObjectMeta(name=name), ports=tuple(ports), endpoints=tuple(endpoints))
+def slice_of(name: str, endpoints: list[Json], ports: list[Json] = HTTP) -> EndpointSliceRecord:
+    return EndpointSliceRecord(metadata=ObjectMeta(name=name), ports=tuple(ports), endpoints=tuple(endpoints))
 
 
 def outcome(plan: Plan) -> Json:
@@ -339,7 +339,7 @@ def outcome(plan: Plan) -> Json:
         pytest.param([], [slice_of("s", [], [])], {}, id="none, as before"),
     ],
 )
-def test_how_endpoints_are_divided(wanted: list[Json], existing: list[EndpointSliceView], expected: Json) -> None:
+def test_how_endpoints_are_divided(wanted: list[Json], existing: list[EndpointSliceRecord], expected: Json) -> None:
     """With as few writes as possible."""
     assert outcome(plan_slices([(HTTP, item) for item in wanted], existing, {})) == expected
 

@@ -14,12 +14,12 @@ from kubesched.clock import VirtualClock
 from kubesched.cluster.apiserver.api import Api
 from kubesched.cluster.apiserver.bootstrap import bootstrap
 from kubesched.cluster.apiserver.storage import SqliteJournal, Store
+from kubesched.cluster.controllers.context import ControllerContext
 from kubesched.cluster.controllers.pod_claims import PodClaimController
 from kubesched.cluster.controllers.resource_claims import name_base
-from kubesched.cluster.controllers.world import World
+from kubesched.cluster.informer import Informer
 from kubesched.cluster.manifests import create_all
-from kubesched.cluster.observed import Observed
-from kubesched.cluster.views import NodeRecord, PodView
+from kubesched.cluster.records import NodeRecord, PodRecord
 from kubesched.objects.base import Json
 
 CLAIMS = "resourceclaims.resource.k8s.io"
@@ -232,13 +232,16 @@ async def test_pods_that_came_without_the_scheduler_reserve_a_claim_for_their_gr
     allocated: Json = {"status": {"allocation": {"devices": {"results": []}}}}
     api.change(claims, "c", "default", lambda value: {**value, **allocated}, subresource="status")
     await store.settled()
-    world = World(api, Observed(api, "pods", PodView), Observed(api, "nodes", NodeRecord))
-    controller = PodClaimController(world)
+    context = ControllerContext(api, Informer(api, "pods", PodRecord), Informer(api, "nodes", NodeRecord))
+    controller = PodClaimController(context)
     controller.reconcile("default", "p")
     controller.reconcile("default", "q")
     await store.settled()
     controller.reconcile("default", "r")
-    claim, uid = api.get(claims, "c", "default"), api.get(world.pod_groups.resource, "g", "default")["metadata"]["uid"]
+    claim, uid = (
+        api.get(claims, "c", "default"),
+        api.get(context.pod_groups.resource, "g", "default")["metadata"]["uid"],
+    )
     await store.close()
     consumer = {"apiGroup": "scheduling.k8s.io", "resource": "podgroups", "name": "g", "uid": uid}
     assert claim["status"]["reservedFor"] == [consumer]

@@ -13,10 +13,10 @@ from kubesched.clock import VirtualClock
 from kubesched.cluster.apiserver.api import Api
 from kubesched.cluster.apiserver.bootstrap import bootstrap
 from kubesched.cluster.apiserver.storage import SqliteJournal, Store
+from kubesched.cluster.controllers.context import ControllerContext
 from kubesched.cluster.controllers.resource_claim_release import ClaimReleaseController
-from kubesched.cluster.controllers.world import World
-from kubesched.cluster.observed import Observed
-from kubesched.cluster.views import NodeRecord, PodView
+from kubesched.cluster.informer import Informer
+from kubesched.cluster.records import NodeRecord, PodRecord
 from kubesched.objects.base import Json
 
 CLAIMS = "resourceclaims.resource.k8s.io"
@@ -149,8 +149,8 @@ async def test_a_reservation_counts_before_it_is_durable(tmp_path: Path) -> None
 
     reserve(consumers[0])
     await store.settled()
-    world = World(api, Observed(api, "pods", PodView), Observed(api, "nodes", NodeRecord))
-    controller = ClaimReleaseController(world)
+    context = ControllerContext(api, Informer(api, "pods", PodRecord), Informer(api, "nodes", NodeRecord))
+    controller = ClaimReleaseController(context)
     reserve(*consumers)
     controller.reconcile("default", "c")
     claim = api.get(claims, "c", "default")

@@ -6,7 +6,7 @@ from typing import Final
 
 from kubesched.cluster.apiserver.catalog.parts import EVENT_FIELDS, status_of
 from kubesched.cluster.apiserver.defaulting import cluster as cluster_defaults
-from kubesched.cluster.apiserver.event_views import EVENTS_GROUP_VIEW
+from kubesched.cluster.apiserver.event_conversion import EVENTS_GROUP
 from kubesched.cluster.apiserver.resource import Resource, Rules, SelectableField
 from kubesched.cluster.apiserver.tables import cluster as cluster_tables
 from kubesched.cluster.apiserver.tables import workloads as workload_tables
@@ -137,6 +137,6 @@ EVENTS: Final = (
         rules=Rules(name_rule=path_segment_problems, create_on_update=True),
         fields=EVENT_FIELDS,
         bucket="events",
-        view=EVENTS_GROUP_VIEW,
+        conversion=EVENTS_GROUP,
     ),
 )

@@ -26,7 +26,7 @@ from kubesched.cluster.apiserver.http.answers import (
 )
 from kubesched.cluster.apiserver.http.bodies import ClientGoneError, Receive, read_body
 from kubesched.cluster.apiserver.http.discovery import Discovery, version_info
-from kubesched.cluster.apiserver.http.forms import Shaper
+from kubesched.cluster.apiserver.http.encoding import ResponseEncoder
 from kubesched.cluster.apiserver.http.health import health_routes
 from kubesched.cluster.apiserver.http.negotiation import negotiate
 from kubesched.cluster.apiserver.http.openapi import OpenApi
@@ -124,9 +124,9 @@ class ApiServerApp:
         if "watch" not in resource.verbs:
             raise status.method_not_allowed()
         options = queries.watch_options(query, resource, target.name)
-        shaper = Shaper(resource, request.form, query.get("includeObject", ""), self._api.clock.time())
+        encoder = ResponseEncoder(resource, request.form, query.get("includeObject", ""), self._api.clock.time())
         watch = self._api.watch(resource, target.namespace, options)
-        await self._streams.serve(watch, shaper, receive, send)
+        await self._streams.serve(watch, encoder, receive, send)
 
     def _authenticate(self, headers: dict[bytes, bytes]) -> None:
         if self._token and not hmac.compare_digest(headers.get(b"authorization", b""), self._token):

@@ -10,7 +10,7 @@ from kubesched.cluster.apiserver.api import Api
 from kubesched.cluster.apiserver.http import queries
 from kubesched.cluster.apiserver.http.answers import Answer, json_answer, warning_headers
 from kubesched.cluster.apiserver.http.bodies import decode_body
-from kubesched.cluster.apiserver.http.forms import Shaper, full_object
+from kubesched.cluster.apiserver.http.encoding import ResponseEncoder, full_object
 from kubesched.cluster.apiserver.http.negotiation import Form
 from kubesched.cluster.apiserver.http.paths import Target
 from kubesched.cluster.apiserver.http.unavailable import is_unavailable, unavailable
@@ -75,7 +75,7 @@ class ResourceRequests:
                 _require_verb(resource, "list")
                 options = queries.list_options(request.query, resource)
                 page = self._api.list(resource, target.namespace, options)
-                return Answer(200, self._shaper(target, request).page(page))
+                return Answer(200, self._encoder(target, request).page(page))
             case "POST", False:
                 _require_verb(resource, "create")
                 return self._create(target, request)
@@ -158,7 +158,7 @@ class ResourceRequests:
         page = self._api.list(target.resource, target.namespace, queries.list_options(request.query, target.resource))
         for entry in page.entries:
             self._api.delete(target.resource, entry.name, entry.namespace, options)
-        return Answer(200, self._shaper(target, request).page(page))
+        return Answer(200, self._encoder(target, request).page(page))
 
     def _subresource(self, target: Target, request: Request) -> Answer:
         resource, part = target.resource, target.subresource
@@ -201,7 +201,7 @@ class ResourceRequests:
         scaler = self._api.scaler
         where = (target.resource, target.name, target.namespace)
         if request.method == "GET":
-            return Answer(200, self._shaper(target, request).scale(scaler.read(*where)))
+            return Answer(200, self._encoder(target, request).scale(scaler.read(*where)))
         if request.method == "PUT":
             value = _object_body(request, options)
             return json_answer(scaler.write(*where, lambda _: value, options))
@@ -216,11 +216,11 @@ class ResourceRequests:
         headers = warning_headers(warnings) if warnings else ()
         if request.form is Form.OBJECT:
             return Answer(code, full_object(target.resource, entry), headers)
-        return Answer(code, self._shaper(target, request).one(entry), headers)
+        return Answer(code, self._encoder(target, request).one(entry), headers)
 
-    def _shaper(self, target: Target, request: Request) -> Shaper:
+    def _encoder(self, target: Target, request: Request) -> ResponseEncoder:
         include = request.query.get("includeObject", "")
-        return Shaper(target.resource, request.form, include, self._api.clock.time())
+        return ResponseEncoder(target.resource, request.form, include, self._api.clock.time())
 
 
 _BOUND: Final = json_answer(

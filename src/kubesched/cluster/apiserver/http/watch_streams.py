@@ -15,10 +15,10 @@ from typing import Final, NamedTuple
 from kubesched.cluster.apiserver import status
 from kubesched.cluster.apiserver.http.answers import JSON, Send, encode
 from kubesched.cluster.apiserver.http.bodies import Receive
-from kubesched.cluster.apiserver.http.forms import Shaper, event_line
+from kubesched.cluster.apiserver.http.encoding import ResponseEncoder, event_line
 from kubesched.cluster.apiserver.http.negotiation import Form
 from kubesched.cluster.apiserver.storage import CompactedError, Store
-from kubesched.cluster.apiserver.verbs.watching import Place, Watch
+from kubesched.cluster.apiserver.verbs.watching import Watch, WatchPosition
 
 SHORTEST_DEFAULT: Final = 1800.0  # seconds; a watch without a timeout ends after one to two times this, as upstream
 BOOKMARK_INTERVAL: Final = 60.0
@@ -31,10 +31,10 @@ class Batch(NamedTuple):
     """What watchers at one place read: the lines, and where they stand then."""
 
     lines: bytes
-    place: Place
+    place: WatchPosition
 
 
-class Audience:
+class WatcherGroup:
     """The watchers of one resource: woken together, at most once per pause. What they read alike is encoded once."""
 
     def __init__(self) -> None:
@@ -59,14 +59,14 @@ class Audience:
         else:
             loop.call_soon(self._beat)
 
-    def read(self, watch: Watch, shaper: Shaper) -> bytes:
+    def read(self, watch: Watch, encoder: ResponseEncoder) -> bytes:
         """What happened since the watcher last read; empty if nothing that it wants. CompactedError if it is late."""
-        if shaper.form is Form.TABLE:  # its first event differs from the others
-            return _lines(watch, shaper)
-        key = (watch.interest, watch.place, watch.end, watch.resource.api_version, shaper.form)
+        if encoder.form is Form.TABLE:  # its first event differs from the others
+            return _lines(watch, encoder)
+        key = (watch.interest, watch.place, watch.end, watch.resource.api_version, encoder.form)
         batch = self._batches.get(key)
         if batch is None:
-            lines = _lines(watch, shaper)
+            lines = _lines(watch, encoder)
             self._batches[key] = Batch(lines, watch.place)
             return lines
         watch.place = batch.place
@@ -86,7 +86,7 @@ class WatchStreams:
     def __init__(self, store: Store, rng: random.Random) -> None:
         self._store = store
         self._rng = rng
-        self._audiences: dict[str, Audience] = {}
+        self._groups: dict[str, WatcherGroup] = {}
         self._open: set[asyncio.Event] = set()
         self._closing = False
 
@@ -95,17 +95,17 @@ class WatchStreams:
         for event in self._open:
             event.set()
 
-    async def serve(self, watch: Watch, shaper: Shaper, receive: Receive, send: Send) -> None:
+    async def serve(self, watch: Watch, encoder: ResponseEncoder, receive: Receive, send: Send) -> None:
         woken = asyncio.Event()
         gone = asyncio.ensure_future(_disconnected(receive))
         gone.add_done_callback(lambda _: woken.set())
-        audience = self._audience(watch)
-        leave = audience.join(woken)
+        group = self._group(watch)
+        leave = group.join(woken)
         self._open.add(woken)
         try:
             await self._store.settled()
             await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", JSON)]})
-            await self._run(watch, shaper, audience, woken, gone, send)
+            await self._run(watch, encoder, group, woken, gone, send)
             if not gone.done():
                 await send({"type": "http.response.body", "body": b""})
         finally:
@@ -116,8 +116,8 @@ class WatchStreams:
     async def _run(
         self,
         watch: Watch,
-        shaper: Shaper,
-        audience: Audience,
+        encoder: ResponseEncoder,
+        group: WatcherGroup,
         woken: asyncio.Event,
         gone: asyncio.Future[None],
         send: Send,
@@ -125,19 +125,19 @@ class WatchStreams:
         loop = asyncio.get_running_loop()
         timeout = watch.options.timeout or SHORTEST_DEFAULT * (1 + self._rng.random())
         end = loop.time() + timeout
-        await self._send_initial(watch, shaper, send)
+        await self._send_initial(watch, encoder, send)
         next_bookmark = loop.time() + BOOKMARK_INTERVAL
         while not (gone.done() or self._closing):
             woken.clear()
             try:
-                lines = audience.read(watch, shaper)
+                lines = group.read(watch, encoder)
             except CompactedError as error:
                 refusal = status.failure(status.expired(f"the watch was too slow: {error}"))
                 await send(_chunk(event_line("ERROR", encode(refusal))))
                 return
             now = loop.time()
             if watch.options.bookmarks and (now >= next_bookmark or now >= end):
-                lines += shaper.bookmark(max(watch.version, self._store.published))
+                lines += encoder.bookmark(max(watch.version, self._store.published))
                 next_bookmark = now + BOOKMARK_INTERVAL
             if lines:
                 await send(_chunk(lines))
@@ -147,26 +147,26 @@ class WatchStreams:
             await woken.wait()
             timer.cancel()
 
-    async def _send_initial(self, watch: Watch, shaper: Shaper, send: Send) -> None:
+    async def _send_initial(self, watch: Watch, encoder: ResponseEncoder, send: Send) -> None:
         for start in range(0, len(watch.initial), _INITIAL_BATCH):
             batch = watch.initial[start : start + _INITIAL_BATCH]
-            await send(_chunk(b"".join([shaper.initial(entry) for entry in batch])))
+            await send(_chunk(b"".join([encoder.initial(entry) for entry in batch])))
         watch.initial = []
         if watch.options.bookmarks and watch.options.send_initial:
-            await send(_chunk(shaper.bookmark(watch.version, initial_end=True)))
+            await send(_chunk(encoder.bookmark(watch.version, initial_end=True)))
         else:
             await send(_chunk(b""))
 
-    def _audience(self, watch: Watch) -> Audience:
+    def _group(self, watch: Watch) -> WatcherGroup:
         name = watch.resource.bucket_name
-        if name not in self._audiences:
-            audience = self._audiences[name] = Audience()
-            watch.listen(audience.touch)
-        return self._audiences[name]
+        if name not in self._groups:
+            group = self._groups[name] = WatcherGroup()
+            watch.listen(group.touch)
+        return self._groups[name]
 
 
-def _lines(watch: Watch, shaper: Shaper) -> bytes:
-    return b"".join([shaper.event(kind, change) for kind, change in watch.read()])
+def _lines(watch: Watch, encoder: ResponseEncoder) -> bytes:
+    return b"".join([encoder.event(kind, change) for kind, change in watch.read()])
 
 
 def _chunk(body: bytes) -> dict[str, object]:

@@ -51,8 +51,8 @@ class Applier:
             time=self._writer.now(),
         )
         self._writer.decode(resource, configuration, options)
-        if resource.view is not None:
-            resource.view.from_stored(configuration)
+        if resource.conversion is not None:
+            resource.conversion.from_stored(configuration)
         if self._writer.bucket(resource).get(namespace, name) is None:
             if subresource:
                 raise status.not_found(resource, name)

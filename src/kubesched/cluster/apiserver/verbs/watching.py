@@ -14,14 +14,14 @@ from kubesched.cluster.apiserver.verbs.reading import parse_version
 from kubesched.errors import RequestRefusedError
 
 
-class Seen(NamedTuple):
+class WatchEvent(NamedTuple):
     """A change as a watcher sees it: an object that begins to match is added, one that stops matching is deleted."""
 
     type: ChangeType
     change: Change
 
 
-class Place(NamedTuple):
+class WatchPosition(NamedTuple):
     """How far a watcher has read: a position in the history, and the version up to which it knows everything."""
 
     position: int
@@ -45,31 +45,31 @@ class Watch:
         self.initial: list[Entry] = []
         if self.starts_with_state:
             self.initial = [entry for entry in bucket.in_order(namespace) if self._matches(entry)]
-            self.place = Place(self._history.end, store.version)
+            self.place = WatchPosition(self._history.end, store.version)
         else:
             try:
-                self.place = Place(self._history.position_after(wanted), wanted)
+                self.place = WatchPosition(self._history.position_after(wanted), wanted)
             except CompactedError as error:
                 raise status.expired(str(error)) from error
         self._selects = bool(namespace or options.labels.requirements or options.fields.requirements)
 
-    def read(self) -> list[Seen]:
+    def read(self) -> list[WatchEvent]:
         """What happened since. CompactedError: the watcher was too slow and has to start anew."""
         position, version = self.place
         changes = self._history.read(position)
         if not changes:
             return []
-        self.place = Place(position + len(changes), max(version, changes[-1].version))
+        self.place = WatchPosition(position + len(changes), max(version, changes[-1].version))
         if changes[0].version <= version:
             # With a journal, the initial state is ahead of the published history: it must not be shown again.
             changes = [change for change in changes if change.version > version]
         if not self._selects:
-            return [Seen(change.type, change) for change in changes]
+            return [WatchEvent(change.type, change) for change in changes]
         seen = []
         for change in changes:
             kind = self._kind_for(change)
             if kind is not None:
-                seen.append(Seen(kind, change))
+                seen.append(WatchEvent(kind, change))
         return seen
 
     def listen(self, notify: Callable[[], None]) -> Callable[[], None]:
@@ -84,7 +84,7 @@ class Watch:
         """The position up to which `read` would read now."""
         return self._history.end
 
-    async def changes(self) -> AsyncIterator[Seen]:
+    async def changes(self) -> AsyncIterator[WatchEvent]:
         """For watchers in this process: each change as it happens."""
         woken = asyncio.Event()
         stop = self.listen(woken.set)

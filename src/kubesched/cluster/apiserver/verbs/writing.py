@@ -115,12 +115,12 @@ class Writer:
             value["metadata"].pop("uid", None)
             return self.create(resource, value, namespace, options), True
         old, value = found.decode(), found.decode()
-        if resource.view is not None:
-            resource.view.from_stored(value)
+        if resource.conversion is not None:
+            resource.conversion.from_stored(value)
         value = change(value)
         require_names(resource, value, name, namespace)
         try:
-            self.decode(resource, value, options, known=old if resource.view is None else None)
+            self.decode(resource, value, options, known=old if resource.conversion is None else None)
         except RequestRefusedError as refusal:
             if patched:  # the patch is what is wrong, not the request
                 problem = invalid("patch", msgspec.json.encode(value).decode(), refusal.message)
@@ -191,8 +191,8 @@ class Writer:
             options.warnings.extend(texts)
         value.pop("kind", None)
         value.pop("apiVersion", None)
-        if resource.view is not None:
-            resource.view.to_stored(value)
+        if resource.conversion is not None:
+            resource.conversion.to_stored(value)
 
     def bucket(self, resource: Resource) -> Bucket:
         return self._store.bucket(resource.bucket_name, resource.read_fields)

@@ -9,7 +9,7 @@ from collections.abc import MutableMapping
 from typing import Any
 
 from kubesched.cluster.apiserver.api import Api
-from kubesched.cluster.apiserver.http.forms import Shaper
+from kubesched.cluster.apiserver.http.encoding import ResponseEncoder
 from kubesched.cluster.apiserver.http.negotiation import Form
 from kubesched.cluster.apiserver.http.watch_streams import WatchStreams
 from kubesched.cluster.apiserver.options import WatchOptions
@@ -29,9 +29,9 @@ class Client:
         self.reads.set()
         self.chunks: list[bytes] = []
         self.ended = False
-        shaper = Shaper(maps, Form.OBJECT, "", 0.0)
+        encoder = ResponseEncoder(maps, Form.OBJECT, "", 0.0)
         watch = api.watch(maps, "default", options)
-        self.task = asyncio.create_task(self.streams.serve(watch, shaper, self._receive, self._send))
+        self.task = asyncio.create_task(self.streams.serve(watch, encoder, self._receive, self._send))
 
     async def _receive(self) -> Message:
         await self.gone.wait()

@@ -11,7 +11,7 @@ from kubesched.clock import Clock
 Step = Callable[[], None]
 
 
-class Agenda:
+class DelayQueue:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._heap: list[tuple[float, int, Step]] = []

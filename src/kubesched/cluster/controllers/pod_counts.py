@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from kubesched.cluster.observed import Observed
-from kubesched.cluster.views import PodView, controller_uid
+from kubesched.cluster.informer import Informer
+from kubesched.cluster.records import PodRecord, controller_uid
 
 
-class PodTally:
+class PodCounts:
     """By the controller's uid: pods that count (neither finished nor being deleted), and how many of them are ready."""
 
-    def __init__(self, pods: Observed[PodView]) -> None:
+    def __init__(self, pods: Informer[PodRecord]) -> None:
         self._active: dict[str, int] = {}
         self._ready: dict[str, int] = {}
         pods.listen(self._changed)
@@ -20,13 +20,13 @@ class PodTally:
     def ready(self, uid: str) -> int:
         return self._ready.get(uid, 0)
 
-    def _changed(self, old: PodView | None, new: PodView | None) -> None:
+    def _changed(self, old: PodRecord | None, new: PodRecord | None) -> None:
         if old is not None:
             self._count(old, -1)
         if new is not None:
             self._count(new, 1)
 
-    def _count(self, pod: PodView, change: int) -> None:
+    def _count(self, pod: PodRecord, change: int) -> None:
         if pod.is_active and (uid := controller_uid(pod.metadata)):
             _add(self._active, uid, change)
             if pod.is_ready:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kubesched.cluster.apiserver.resource import View
+from kubesched.cluster.apiserver.resource import Conversion
 from kubesched.objects.base import Json
 
 _RENAMED: Final = {
@@ -32,4 +32,4 @@ def _from_stored(event: Json) -> None:
     _rename(event, {stored: shown for shown, stored in _RENAMED.items()})
 
 
-EVENTS_GROUP_VIEW: Final = View(to_stored=_to_stored, from_stored=_from_stored)
+EVENTS_GROUP: Final = Conversion(to_stored=_to_stored, from_stored=_from_stored)

@@ -1,7 +1,7 @@
-"""All kubelets of the cluster in one task.
+"""All simulated kubelets of the cluster in one task.
 
 Every Node object is played, also those that a user creates; every pod that is bound to one goes through its stages.
-Changes of pods come from one watch; what takes time waits in one agenda, which is looked at ten times a second.
+Changes of pods come from one watch; what takes time waits in one delay queue, which is looked at ten times a second.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from typing import Final
 from kubesched.clock import Clock, utc
 from kubesched.cluster.apiserver.api import Api
 from kubesched.cluster.apiserver.options import DeleteOptions
+from kubesched.cluster.informer import Informer
 from kubesched.cluster.kubelet import pod_status
-from kubesched.cluster.kubelet.agenda import Agenda, Step
+from kubesched.cluster.kubelet.delay_queue import DelayQueue, Step
 from kubesched.cluster.kubelet.leases import NodeLeases
 from kubesched.cluster.kubelet.node_status import is_down
 from kubesched.cluster.kubelet.nodes import Nodes, SimulatedNode
 from kubesched.cluster.kubelet.timings import Timings
 from kubesched.cluster.local_events import EventWriter
-from kubesched.cluster.observed import Observed
-from kubesched.cluster.views import NodeRecord, PodView
+from kubesched.cluster.records import NodeRecord, PodRecord
 from kubesched.errors import RequestRefusedError
 from kubesched.objects.base import Json
 from kubesched.objects.meta import ObjectMeta
@@ -36,22 +36,22 @@ GIGABYTE: Final = 1e9
 TERMINATED: Final = 143  # what a shell reports of a process that SIGTERM ended
 
 
-class Fleet:
+class SimulatedKubelets:
     """`run` plays the nodes until it is cancelled; nothing of a pod's progress is lost when it is started again."""
 
     def __init__(
-        self, api: Api, pods: Observed[PodView], nodes: Observed[NodeRecord], rng: random.Random, timings: Timings
+        self, api: Api, pods: Informer[PodRecord], nodes: Informer[NodeRecord], rng: random.Random, timings: Timings
     ) -> None:
         self._api = api
         self._clock: Clock = api.clock
         self._rng = rng
         self._timings = timings
-        self._agenda = Agenda(self._clock)
+        self._delayed = DelayQueue(self._clock)
         self._nodes = Nodes(api)
         self._leases = NodeLeases(api)
         self._events = EventWriter(api, "kubelet")
         self._resource = api.catalog.named("pods")
-        self._node_views = nodes
+        self._node_records = nodes
         self._on_node = pods.index(lambda pod: pod.spec.node_name)
         self._under_way: dict[str, bool] = {}  # pods by uid; True: on its way out
         self._held: dict[str, list[Step]] = {}  # what a node that is down will do when it is back
@@ -60,7 +60,7 @@ class Fleet:
 
     async def run(self) -> None:
         while True:
-            steps = self._agenda.take_due(STEPS_BETWEEN_TURNS)
+            steps = self._delayed.take_due(STEPS_BETWEEN_TURNS)
             for step in steps:
                 try:
                     step()
@@ -74,59 +74,61 @@ class Fleet:
         if new is None:
             assert old is not None
             name = old.metadata.name
-            self._agenda.after(0.0, lambda: self._drop_node(name))
+            self._delayed.after(0.0, lambda: self._drop_node(name))
         elif old is None:
-            self._agenda.after(0.0, lambda: self._adopt_node(new.metadata.name))
+            self._delayed.after(0.0, lambda: self._adopt_node(new.metadata.name))
         elif is_down(old.metadata.annotations) != is_down(new.metadata.annotations):
-            self._agenda.after(0.0, lambda: self._switch_node(new.metadata.name))
+            self._delayed.after(0.0, lambda: self._switch_node(new.metadata.name))
 
     def _adopt_node(self, name: str) -> None:
-        view = self._node_views.get(name)
-        if view is None or self._nodes.get(name) is not None:
+        record = self._node_records.get(name)
+        if record is None or self._nodes.get(name) is not None:
             return
-        self._nodes.adopt(view)
-        self._leases.renew(view)
+        self._nodes.adopt(record)
+        self._leases.renew(record)
         # The first renewals are spread over the interval, so that they stay spread.
-        self._agenda.after(self._rng.uniform(0, self._timings.lease), lambda: self._heartbeat(name, view.metadata.uid))
+        self._delayed.after(
+            self._rng.uniform(0, self._timings.lease), lambda: self._heartbeat(name, record.metadata.uid)
+        )
         for pod in self._on_node[name]:
             self._pod_changed(None, pod)
 
     def _drop_node(self, name: str) -> None:
-        if self._node_views.get(name) is None:
+        if self._node_records.get(name) is None:
             self._nodes.forget(name)
             self._held.pop(name, None)
             self._leases.remove(name)
 
     def _heartbeat(self, name: str, uid: str) -> None:
-        view = self._node_views.get(name)
-        if view is None or view.metadata.uid != uid:
+        record = self._node_records.get(name)
+        if record is None or record.metadata.uid != uid:
             return
         node = self._nodes.get(name)
         if node is not None and not node.down:
-            self._leases.renew(view)
-        self._agenda.after(self._timings.lease, lambda: self._heartbeat(name, uid))
+            self._leases.renew(record)
+        self._delayed.after(self._timings.lease, lambda: self._heartbeat(name, uid))
 
     def _switch_node(self, name: str) -> None:
-        view, node = self._node_views.get(name), self._nodes.get(name)
-        if view is None or node is None:
+        record, node = self._node_records.get(name), self._nodes.get(name)
+        if record is None or node is None:
             return
-        down = is_down(view.metadata.annotations)
+        down = is_down(record.metadata.annotations)
         if down == node.down:
             return
         self._nodes.switch(node, down=down)
         if down:
-            self._events.normal("Node", view.metadata, "NodeNotReady", f"Node {name} status is now: NodeNotReady")
+            self._events.normal("Node", record.metadata, "NodeNotReady", f"Node {name} status is now: NodeNotReady")
             return
-        self._events.normal("Node", view.metadata, "NodeReady", f"Node {name} status is now: NodeReady")
+        self._events.normal("Node", record.metadata, "NodeReady", f"Node {name} status is now: NodeReady")
         for step in self._held.pop(name, ()):
-            self._agenda.after(0.0, step)
+            self._delayed.after(0.0, step)
         for pod in self._on_node[name]:
             if pod.status.phase == "Running":
                 self._later(0.0, pod.metadata, self._make_ready)
 
     # ---- pods -------------------------------------------------------------------------------------------------
 
-    def _pod_changed(self, old: PodView | None, new: PodView | None) -> None:
+    def _pod_changed(self, old: PodRecord | None, new: PodRecord | None) -> None:
         if new is None:
             assert old is not None
             self._under_way.pop(old.metadata.uid, None)
@@ -142,7 +144,7 @@ class Fleet:
             self._under_way[uid] = False
             self._later(0.0, new.metadata, self._resume if new.status.phase == "Running" else self._create)
 
-    def _begin_to_stop(self, pod: PodView) -> None:
+    def _begin_to_stop(self, pod: PodRecord) -> None:
         metadata = pod.metadata
         grace = metadata.deletion_grace_period_seconds or 0
         delay = 0.0 if pod.is_finished else min(float(grace), self._varied(self._timings.stop))
@@ -170,7 +172,7 @@ class Fleet:
             else:
                 stage(metadata, pod, node)
 
-        self._agenda.after(seconds, step)
+        self._delayed.after(seconds, step)
 
     def _create(self, metadata: ObjectMeta, pod: Json, node: SimulatedNode) -> None:
         if _is_over(pod):

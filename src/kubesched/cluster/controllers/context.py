@@ -12,17 +12,17 @@ from kubesched.clock import Clock
 from kubesched.cluster.apiserver.api import Api
 from kubesched.cluster.apiserver.options import DeleteOptions, WriteOptions
 from kubesched.cluster.apiserver.resource import Resource
-from kubesched.cluster.controllers.pod_tally import PodTally
+from kubesched.cluster.controllers.pod_counts import PodCounts
 from kubesched.cluster.controllers.workqueue import Key, WorkQueue
-from kubesched.cluster.observed import HasMetadata, Observed
-from kubesched.cluster.views import (
-    ClaimView,
-    EndpointSliceView,
+from kubesched.cluster.informer import HasMetadata, Informer
+from kubesched.cluster.records import (
+    ClaimRecord,
+    EndpointSliceRecord,
     NodeRecord,
-    PodView,
-    RevisionView,
-    StorageClassView,
-    WorkloadView,
+    PodRecord,
+    RevisionRecord,
+    StorageClassRecord,
+    WorkloadRecord,
     controller_uid,
 )
 from kubesched.errors import RequestRefusedError
@@ -38,45 +38,45 @@ T = TypeVar("T", bound=HasMetadata)
 class Owned(Generic[T]):
     """Objects that controllers make, by the uid of the one that manages them; those that nobody does, by namespace."""
 
-    def __init__(self, observed: Observed[T]) -> None:
-        self.observed = observed
-        self.of = observed.index(lambda item: controller_uid(item.metadata))
-        self.orphans = observed.index(lambda item: "" if controller_uid(item.metadata) else item.metadata.namespace)
+    def __init__(self, informer: Informer[T]) -> None:
+        self.informer = informer
+        self.of = informer.index(lambda item: controller_uid(item.metadata))
+        self.orphans = informer.index(lambda item: "" if controller_uid(item.metadata) else item.metadata.namespace)
 
 
-class World:
+class ControllerContext:
     """Reading is always up to date when a controller runs: there are no expectations to keep."""
 
-    def __init__(self, api: Api, pods: Observed[PodView], nodes: Observed[NodeRecord]) -> None:
+    def __init__(self, api: Api, pods: Informer[PodRecord], nodes: Informer[NodeRecord]) -> None:
         self.api = api
         self.clock: Clock = api.clock
         self.queue = WorkQueue(self.clock)
         self.pods = pods
         self.nodes = nodes
-        self.deployments = Observed(api, "deployments.apps", WorkloadView)
-        self.replica_sets = Observed(api, "replicasets.apps", WorkloadView)
-        self.stateful_sets = Observed(api, "statefulsets.apps", WorkloadView)
-        self.daemon_sets = Observed(api, "daemonsets.apps", WorkloadView)
-        self.jobs = Observed(api, "jobs.batch", WorkloadView)
-        self.cron_jobs = Observed(api, "cronjobs.batch", WorkloadView)
-        self.services = Observed(api, "services", WorkloadView)
-        self.endpoints = Observed(api, "endpoints", WorkloadView)
-        self.endpoint_slices = Observed(api, "endpointslices.discovery.k8s.io", EndpointSliceView)
-        self.revisions = Observed(api, "controllerrevisions.apps", RevisionView)
-        self.budgets = Observed(api, "poddisruptionbudgets.policy", WorkloadView)
-        self.quotas = Observed(api, "resourcequotas", WorkloadView)
-        self.claims = Observed(api, "persistentvolumeclaims", WorkloadView)
-        self.volumes = Observed(api, "persistentvolumes", WorkloadView)
-        self.resource_claims = Observed(api, "resourceclaims.resource.k8s.io", ClaimView)
+        self.deployments = Informer(api, "deployments.apps", WorkloadRecord)
+        self.replica_sets = Informer(api, "replicasets.apps", WorkloadRecord)
+        self.stateful_sets = Informer(api, "statefulsets.apps", WorkloadRecord)
+        self.daemon_sets = Informer(api, "daemonsets.apps", WorkloadRecord)
+        self.jobs = Informer(api, "jobs.batch", WorkloadRecord)
+        self.cron_jobs = Informer(api, "cronjobs.batch", WorkloadRecord)
+        self.services = Informer(api, "services", WorkloadRecord)
+        self.endpoints = Informer(api, "endpoints", WorkloadRecord)
+        self.endpoint_slices = Informer(api, "endpointslices.discovery.k8s.io", EndpointSliceRecord)
+        self.revisions = Informer(api, "controllerrevisions.apps", RevisionRecord)
+        self.budgets = Informer(api, "poddisruptionbudgets.policy", WorkloadRecord)
+        self.quotas = Informer(api, "resourcequotas", WorkloadRecord)
+        self.claims = Informer(api, "persistentvolumeclaims", WorkloadRecord)
+        self.volumes = Informer(api, "persistentvolumes", WorkloadRecord)
+        self.resource_claims = Informer(api, "resourceclaims.resource.k8s.io", ClaimRecord)
         self.resource_claims_of = self.resource_claims.index(lambda claim: controller_uid(claim.metadata))
-        self.claim_templates = Observed(api, "resourceclaimtemplates.resource.k8s.io", WorkloadView)
-        self.pod_groups = Observed(api, "podgroups.scheduling.k8s.io", PodGroup)
-        self.storage_classes = Observed(api, "storageclasses.storage.k8s.io", StorageClassView)
+        self.claim_templates = Informer(api, "resourceclaimtemplates.resource.k8s.io", WorkloadRecord)
+        self.pod_groups = Informer(api, "podgroups.scheduling.k8s.io", PodGroup)
+        self.storage_classes = Informer(api, "storageclasses.storage.k8s.io", StorageClassRecord)
         self.owned_pods = Owned(pods)
         self.owned_replica_sets = Owned(self.replica_sets)
         self.owned_jobs = Owned(self.jobs)
         self.owned_revisions = Owned(self.revisions)
-        self.tally = PodTally(pods)
+        self.pod_counts = PodCounts(pods)
         self.pods_on = pods.index(lambda pod: pod.spec.node_name)
 
     def now(self) -> datetime:
@@ -92,11 +92,11 @@ class World:
         else:
             self.queue.add(key)
 
-    def wake(self, controller: str, owners: Observed[WorkloadView], dependents: Observed[T]) -> None:
-        """Enqueue an owner when its wishes change, when something of its own does, and when an orphan could be its."""
+    def wake(self, controller: str, owners: Informer[WorkloadRecord], dependents: Informer[T]) -> None:
+        """Enqueue an owner when its spec changes, when something of its own does, and when an orphan could be its."""
         by_uid = owners.index(lambda item: item.metadata.uid)
 
-        def owner_changed(old: WorkloadView | None, new: WorkloadView | None) -> None:
+        def owner_changed(old: WorkloadRecord | None, new: WorkloadRecord | None) -> None:
             if new is not None and (old is None or old.spec != new.spec or _differ(old.metadata, new.metadata)):
                 self.enqueue(controller, new.metadata)
 

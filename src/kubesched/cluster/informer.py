@@ -51,7 +51,7 @@ class Index(Generic[T]):
             self._objects.setdefault(after, {})[key] = new
 
 
-class Observed(Generic[T]):
+class Informer(Generic[T]):
     """All objects of a resource, as slim structs by namespace and name. Starts with what there is."""
 
     def __init__(self, api: Api, resource: str, struct: type[T]) -> None:

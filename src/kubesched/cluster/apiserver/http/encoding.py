@@ -20,7 +20,7 @@ _encode: Final = msgspec.json.Encoder().encode
 _META: Final = {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1"}
 
 
-class Shaper:
+class ResponseEncoder:
     """Encodes what one request reads. `now` is for the ages in a table."""
 
     def __init__(self, resource: Resource, form: Form, include: str, now: float) -> None:
@@ -125,10 +125,10 @@ def full_object(resource: Resource, entry: Entry) -> bytes:
 
 
 def viewed(resource: Resource, entry: Entry) -> bytes:
-    if resource.view is None:
+    if resource.conversion is None:
         return entry.raw
     value = entry.decode()
-    resource.view.from_stored(value)
+    resource.conversion.from_stored(value)
     return _encode(value)
 
 

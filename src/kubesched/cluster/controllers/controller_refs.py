@@ -10,26 +10,26 @@ from typing import Generic, TypeVar
 
 from kubesched.cluster.apiserver.resource import Resource
 from kubesched.cluster.apiserver.selectors import object_selector
-from kubesched.cluster.controllers.world import Owned, World
-from kubesched.cluster.observed import HasMetadata
-from kubesched.cluster.views import WorkloadView, controller_uid, owner_reference
+from kubesched.cluster.controllers.context import ControllerContext, Owned
+from kubesched.cluster.informer import HasMetadata
+from kubesched.cluster.records import WorkloadRecord, controller_uid, owner_reference
 from kubesched.objects.base import Json
 from kubesched.objects.meta import ObjectMeta
 
 T = TypeVar("T", bound=HasMetadata)
 
 
-class Membership(Generic[T]):
+class ControllerRefs(Generic[T]):
     """Between owners of one resource and their dependents of another."""
 
-    def __init__(self, world: World, resource: Resource, dependents: Owned[T]) -> None:
-        self._world = world
+    def __init__(self, context: ControllerContext, resource: Resource, dependents: Owned[T]) -> None:
+        self._context = context
         self._resource = resource
         self._dependents = dependents
         self._unsettled: dict[str, dict[tuple[str, str], None]] = {}  # owners by uid: dependents with other labels
-        dependents.observed.listen(self._changed)
+        dependents.informer.listen(self._changed)
 
-    def settle(self, owner: WorkloadView) -> None:
+    def settle(self, owner: WorkloadRecord) -> None:
         """Adopt and release. An owner that is being deleted does neither."""
         metadata = owner.metadata
         unsettled = self._unsettled.pop(metadata.uid, {})
@@ -37,7 +37,7 @@ class Membership(Generic[T]):
             return
         selector = object_selector(owner.spec.get("selector"))
         for namespace, name in unsettled:
-            item = self._dependents.observed.get(name, namespace)
+            item = self._dependents.informer.get(name, namespace)
             if item is not None and not selector.matches(item.metadata.labels):
                 self._release(item.metadata, metadata.uid)
         for item in self._dependents.orphans[metadata.namespace]:
@@ -50,14 +50,14 @@ class Membership(Generic[T]):
         def adopt(value: Json) -> None:
             value["metadata"].setdefault("ownerReferences", []).append(reference)
 
-        self._world.change(self._dependents.observed.resource, item, adopt)
+        self._context.change(self._dependents.informer.resource, item, adopt)
 
     def _release(self, item: ObjectMeta, owner_uid: str) -> None:
         def release(value: Json) -> None:
             owners = value["metadata"].get("ownerReferences") or ()
             value["metadata"]["ownerReferences"] = [owner for owner in owners if owner.get("uid") != owner_uid]
 
-        self._world.change(self._dependents.observed.resource, item, release)
+        self._context.change(self._dependents.informer.resource, item, release)
 
     def _changed(self, old: T | None, new: T | None) -> None:
         if new is None or (old is not None and old.metadata.labels == new.metadata.labels):

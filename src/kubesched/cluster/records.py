@@ -24,56 +24,56 @@ from kubesched.objects.pod import (
 FINISHED: Final = ("Succeeded", "Failed")
 
 
-class ConditionView(KubeStruct):
+class ConditionRecord(KubeStruct):
     type: str = ""
     status: str = ""
     reason: str = ""
     last_transition_time: datetime | None = None
 
 
-class ContainerPortView(KubeStruct):
+class ContainerPortRecord(KubeStruct):
     name: str = ""
     container_port: int = 0
     protocol: str = ""
 
 
-class ContainerView(KubeStruct):
+class ContainerRecord(KubeStruct):
     restart_policy: str = ""
-    ports: tuple[ContainerPortView, ...] = ()
+    ports: tuple[ContainerPortRecord, ...] = ()
 
 
-class PodSpecView(KubeStruct):
+class PodSpecRecord(KubeStruct):
     node_name: str = ""
     hostname: str = ""
     subdomain: str = ""
-    containers: tuple[ContainerView, ...] = ()
-    init_containers: tuple[ContainerView, ...] = ()
+    containers: tuple[ContainerRecord, ...] = ()
+    init_containers: tuple[ContainerRecord, ...] = ()
     tolerations: tuple[Toleration, ...] = ()
     resource_claims: tuple[PodResourceClaim, ...] = ()
     scheduling_group: PodSchedulingGroup | None = None
 
 
-class ContainerStatusView(KubeStruct):
+class ContainerStatusRecord(KubeStruct):
     restart_count: int = 0
 
 
-class PodAddressView(KubeStruct):
+class PodAddressRecord(KubeStruct):
     ip: str = ""
 
 
-class PodStatusView(KubeStruct):
+class PodStatusRecord(KubeStruct):
     phase: str = ""
-    pod_ips: tuple[PodAddressView, ...] = msgspec.field(default=(), name="podIPs")
-    container_statuses: tuple[ContainerStatusView, ...] = ()
-    conditions: tuple[ConditionView, ...] = ()
+    pod_ips: tuple[PodAddressRecord, ...] = msgspec.field(default=(), name="podIPs")
+    container_statuses: tuple[ContainerStatusRecord, ...] = ()
+    conditions: tuple[ConditionRecord, ...] = ()
     resource_claim_statuses: tuple[PodResourceClaimStatus, ...] = ()
     extended_resource_claim_status: PodExtendedResourceClaimStatus | None = None
 
 
-class PodView(KubeStruct):
+class PodRecord(KubeStruct):
     metadata: ObjectMeta = ObjectMeta()
-    spec: PodSpecView = PodSpecView()
-    status: PodStatusView = PodStatusView()
+    spec: PodSpecRecord = PodSpecRecord()
+    status: PodStatusRecord = PodStatusRecord()
 
     @property
     def is_finished(self) -> bool:
@@ -97,19 +97,19 @@ class PodView(KubeStruct):
         return self.ready_since is not None
 
 
-class NodeSpecView(KubeStruct):
+class NodeSpecRecord(KubeStruct):
     unschedulable: bool = False
     taints: tuple[Taint, ...] = ()
 
 
-class NodeStatusView(KubeStruct):
-    conditions: tuple[ConditionView, ...] = ()
+class NodeStatusRecord(KubeStruct):
+    conditions: tuple[ConditionRecord, ...] = ()
 
 
 class NodeRecord(KubeStruct):
     metadata: ObjectMeta = ObjectMeta()
-    spec: NodeSpecView = NodeSpecView()
-    status: NodeStatusView = NodeStatusView()
+    spec: NodeSpecRecord = NodeSpecRecord()
+    status: NodeStatusRecord = NodeStatusRecord()
 
     @property
     def ready(self) -> str:
@@ -117,7 +117,7 @@ class NodeRecord(KubeStruct):
         return next((item.status for item in self.status.conditions if item.type == "Ready"), "")
 
 
-class WorkloadView(KubeStruct):
+class WorkloadRecord(KubeStruct):
     """Any object with a spec and a status; those two are as the API has them."""
 
     metadata: ObjectMeta = ObjectMeta()
@@ -125,26 +125,26 @@ class WorkloadView(KubeStruct):
     status: Json = msgspec.field(default_factory=dict)
 
 
-class StorageClassView(KubeStruct):
+class StorageClassRecord(KubeStruct):
     metadata: ObjectMeta = ObjectMeta()
     provisioner: str = ""
     reclaim_policy: str = ""
     volume_binding_mode: str = ""
 
 
-class ClaimStatusView(KubeStruct):
+class ClaimStatusRecord(KubeStruct):
     allocation: Json | None = None
     reserved_for: tuple[ResourceClaimConsumerReference, ...] = ()
 
 
-class ClaimView(KubeStruct):
+class ClaimRecord(KubeStruct):
     """A ResourceClaim: who uses it, and whether it has devices."""
 
     metadata: ObjectMeta = ObjectMeta()
-    status: ClaimStatusView = ClaimStatusView()
+    status: ClaimStatusRecord = ClaimStatusRecord()
 
 
-class RevisionView(KubeStruct):
+class RevisionRecord(KubeStruct):
     """A ControllerRevision: a template that a StatefulSet or DaemonSet has or had."""
 
     metadata: ObjectMeta = ObjectMeta()
@@ -152,14 +152,14 @@ class RevisionView(KubeStruct):
     revision: int = 0
 
 
-class EndpointSliceView(KubeStruct):
+class EndpointSliceRecord(KubeStruct):
     metadata: ObjectMeta = ObjectMeta()
     address_type: str = ""
     ports: tuple[Json, ...] | None = None
     endpoints: tuple[Json, ...] | None = None
 
 
-class IdentityView(KubeStruct):
+class IdentityRecord(KubeStruct):
     name: str = ""
     namespace: str = ""
     uid: str = ""
@@ -168,10 +168,10 @@ class IdentityView(KubeStruct):
     deletion_timestamp: datetime | None = None
 
 
-class OwnedView(KubeStruct):
+class OwnedRecord(KubeStruct):
     """Any object, for those who only ask whom it belongs to."""
 
-    metadata: IdentityView = IdentityView()
+    metadata: IdentityRecord = IdentityRecord()
 
 
 def controller_uid(metadata: ObjectMeta) -> str:
