@@ -355,11 +355,11 @@ class QueueMachine(RuleBasedStateMachine):
         kept = sum(number for label, number in self.queue.in_flight_counts().items() if label != "PodPopped")
         needed = 0
         for uid in self.flying:
-            happenings = self.queue._in_flight.happenings(uid)
-            assert happenings is not None
-            needed = max(needed, len(happenings))
+            events = self.queue._in_flight.events_since_start(uid)
+            assert events is not None
+            needed = max(needed, len(events))
             if (pod := self.pods.get(uid)) is not None:
-                assert len(happenings) == len(pod.meantime)
+                assert len(events) == len(pod.meantime)
         assert kept == needed
 
     @invariant()

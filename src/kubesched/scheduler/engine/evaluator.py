@@ -86,7 +86,7 @@ class Evaluator:
             fit.kept.refresh(fit.state, fit.pod)
             if names is not None:
                 fit.consider_only(names)
-        if self._nominator.claims:
+        if self._nominator.nominations:
             self._apply_nominations(fit)
         self._ask_cycle_filters(fit)
 
@@ -225,7 +225,7 @@ class Evaluator:
 
     def _nominated(self, pod: PodInfo, nodes: NodeView) -> WhatIf | None:
         """The nominated pods that a pod must yield to, as additions to the rows of a view."""
-        return self._nominations.upon(pod, nodes) if self._nominator.claims else None
+        return self._nominations.upon(pod, nodes) if self._nominator.nominations else None
 
     @staticmethod
     def _passes(plugins: Sequence[FilterPlugin], state: CycleState, pod: PodInfo, nodes: NodeView) -> Booleans:

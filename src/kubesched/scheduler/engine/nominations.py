@@ -97,7 +97,7 @@ class Nominations:
 
     def _refresh(self) -> None:
         changed = self._changes.news()
-        claims = self._nominator.claims
+        claims = self._nominator.nominations
         if changed is None or len(self._templates) > 2 * len(claims) + _FIRST_CAPACITY:
             self._claims, self._entry_of, self._templates = [], {}, Interner()
             changed = list(claims)

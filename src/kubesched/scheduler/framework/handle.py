@@ -38,23 +38,23 @@ class NominatingInfo:
 
 
 class Nomination(NamedTuple):
-    """A pending pod's claim on a node."""
+    """A pending pod and the node on which room was made for it."""
 
     node_name: str
     pod: PodInfo
 
 
 class Nominator(Protocol):
-    """Pods that hold a claim on a node because preemption made room there for them."""
+    """Pending pods for which preemption made room on a node."""
 
     @property
-    def claims(self) -> Mapping[str, Nomination]:
+    def nominations(self) -> Mapping[str, Nomination]:
         """All of them, by the pods' uids."""
         ...
 
     @property
     def changes(self) -> Journal[str]:
-        """The uids of pods whose claims came, changed or went."""
+        """The uids of pods whose nominations were added, changed or removed."""
         ...
 
     def add(self, pod: PodInfo, nominating: NominatingInfo | None) -> None: ...

@@ -1,4 +1,4 @@
-"""Claims on nodes."""
+"""Nominations."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ def test_nominations(in_status: str, nominating: NominatingInfo | None, expected
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [
-        pytest.param("", "", {"n1": ["p"]}, id="an update that does not know of the claim yet"),
-        pytest.param("", "n2", {"n2": ["p"]}, id="a claim was added"),
-        pytest.param("n1", "n2", {"n2": ["p"]}, id="a claim was changed"),
-        pytest.param("n1", "", {}, id="a claim was removed"),
+        pytest.param("", "", {"n1": ["p"]}, id="an update that does not know of the nomination yet"),
+        pytest.param("", "n2", {"n2": ["p"]}, id="a nomination was added"),
+        pytest.param("n1", "n2", {"n2": ["p"]}, id="a nomination was changed"),
+        pytest.param("n1", "", {}, id="a nomination was removed"),
     ],
 )
 def test_updates(old: str, new: str, expected: dict[str, list[str]]) -> None:
-    """The pod claims n1 here, whatever its status said before."""
+    """The pod is nominated to n1 here, whatever its status said before."""
     nominator = PodNominator()
     nominator.add(info(), NominatingInfo("n1"))
     updated = info(nominated=new)
@@ -58,7 +58,7 @@ def test_updates(old: str, new: str, expected: dict[str, list[str]]) -> None:
 
 
 def test_a_pod_claims_one_node() -> None:
-    """A new claim replaces the old; nodes without claims are not listed."""
+    """A new nomination replaces the old; nodes without any are not listed."""
     nominator = PodNominator()
     nominator.add(info("a"), NominatingInfo("n1"))
     nominator.add(info("b"), NominatingInfo("n1"))

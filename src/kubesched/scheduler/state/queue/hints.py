@@ -12,7 +12,7 @@ from kubesched.objects import Pod
 from kubesched.scheduler.columns import PodInfo, PodTemplate
 from kubesched.scheduler.framework import Action, ClusterEvent, EventHint, Hint, QueuedPod, Resource, Tags
 from kubesched.scheduler.state.queue.observer import QueueObserver
-from kubesched.scheduler.state.queue.unschedulable import Cohort, Docket, Rejection, Rejector
+from kubesched.scheduler.state.queue.unschedulable import EqualPods, RejectedPods, Rejection, Rejector
 from kubesched.telemetry.logging import log
 
 TemplatePredicate: TypeAlias = Callable[[PodTemplate], bool]
@@ -23,10 +23,10 @@ HintsPerProfile: TypeAlias = Mapping[str, Mapping[str, Sequence[EventHint]]]
 _NODE_TAINT: Final = EventHint(ClusterEvent(Resource.NODE, Action.UPDATE_NODE_TAINT))
 
 
-class Requeue(enum.IntEnum):
-    """What becomes of a waiting pod; the strongest answer wins."""
+class QueueingStrategy(enum.IntEnum):
+    """What becomes of a waiting pod (queueingStrategy); the strongest answer wins."""
 
-    NOT = 0
+    SKIP = 0
     AFTER_BACKOFF = 1
     IMMEDIATELY = 2
 
@@ -45,18 +45,19 @@ class Registration:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Interest:
-    """Who registered for an event."""
+class EventRegistrations:
+    """The registrations for one event, of all profiles."""
 
     label: str
-    registrations: Mapping[str, Sequence[Registration]]
-    """By scheduler name: every profile has its entry."""
+    by_profile: Mapping[str, Sequence[Registration]]
+    """By scheduler name; every profile has its entry."""
     rejectors: Sequence[Rejector]
     plugins: frozenset[str]
     """Of all profiles together."""
 
     is_wildcard: bool
-    is_anyones: bool
+    exist: bool
+    """Whether the event can matter to any pod."""
 
 
 class HintTable:
@@ -67,23 +68,23 @@ class HintTable:
             profile: [Registration(plugin, hint) for plugin in plugins for hint in _completed(plugins[plugin])]
             for profile, plugins in hints.items()
         }
-        self._interests: dict[ClusterEvent, Interest] = {}
+        self._by_event: dict[ClusterEvent, EventRegistrations] = {}
 
-    def interest(self, event: ClusterEvent) -> Interest:
-        known = self._interests.get(event)
+    def registrations_for(self, event: ClusterEvent) -> EventRegistrations:
+        known = self._by_event.get(event)
         if known is None:
-            known = self._interests[event] = self._look_up(event)
+            known = self._by_event[event] = self._look_up(event)
         return known
 
-    def _look_up(self, event: ClusterEvent) -> Interest:
+    def _look_up(self, event: ClusterEvent) -> EventRegistrations:
         matching = {
             profile: tuple(one for one in registered if one.event_hint.event.covers(event))
             for profile, registered in self._registered.items()
         }
         rejectors = dict.fromkeys((profile, one.plugin) for profile, found in matching.items() for one in found)
         plugins = frozenset(plugin for _, plugin in rejectors)
-        is_anyones = event.is_wildcard or bool(plugins)
-        return Interest(event.label, matching, tuple(rejectors), plugins, event.is_wildcard, is_anyones)
+        exist = event.is_wildcard or bool(plugins)
+        return EventRegistrations(event.label, matching, tuple(rejectors), plugins, event.is_wildcard, exist)
 
 
 def _completed(hints: Sequence[EventHint]) -> Sequence[EventHint]:
@@ -101,68 +102,77 @@ def _completed(hints: Sequence[EventHint]) -> Sequence[EventHint]:
     return hints
 
 
-class Inquiry:
-    """One event, put to the plugins that rejected the waiting pods. Each shared hint is asked once per template."""
+class HintEvaluation:
+    """Which waiting pods one event may help: asks the hints of the plugins that rejected them.
 
-    def __init__(self, interest: Interest, old: Any, new: Any, clock: Clock, observer: QueueObserver) -> None:
-        self._interest = interest
+    A hint that pods with equal templates share is called once per template.
+    """
+
+    def __init__(
+        self, registrations: EventRegistrations, old: Any, new: Any, clock: Clock, observer: QueueObserver
+    ) -> None:
+        self._registrations = registrations
         self._old = old
         self._new = new
         self._clock = clock
         self._observer = observer
         self._known: dict[tuple[Registration, PodTemplate], Hint] = {}
 
-    def about(self, queued: QueuedPod) -> Requeue:
+    def strategy_for(self, queued: QueuedPod) -> QueueingStrategy:
         """What the event means to one pod (isPodWorthRequeuing)."""
         rejection = Rejection.of(queued)
         plugins = rejection.plugins
         if not plugins:
-            return Requeue.AFTER_BACKOFF
-        if self._interest.is_wildcard:
-            return Requeue.AFTER_BACKOFF if self._is_meant(queued) else Requeue.NOT
-        registrations = self._interest.registrations.get(rejection.profile)
+            return QueueingStrategy.AFTER_BACKOFF
+        if self._registrations.is_wildcard:
+            return QueueingStrategy.AFTER_BACKOFF if self._is_meant(queued) else QueueingStrategy.SKIP
+        registrations = self._registrations.by_profile.get(rejection.profile)
         if registrations is None:
             message = "No QueueingHintMap is registered for this profile"
             log.error(message, profile=rejection.profile, pod=queued.info.key)
-            return Requeue.AFTER_BACKOFF
+            return QueueingStrategy.AFTER_BACKOFF
         asked = [one for one in registrations if one.plugin in plugins]
-        return self._strongest(asked, queued.info, rejection, Requeue.NOT)
+        return self._strongest(asked, queued.info, rejection, QueueingStrategy.SKIP)
 
-    def moves(self, docket: Docket, among: TemplatePredicate | None = None) -> Iterator[tuple[QueuedPod, Requeue]]:
-        """The pods of a docket that are worth another attempt, as `about` would say of each.
+    def pods_to_requeue(
+        self, rejected: RejectedPods, among: TemplatePredicate | None = None
+    ) -> Iterator[tuple[QueuedPod, QueueingStrategy]]:
+        """The pods among these that are worth another attempt, as `strategy_for` would say of each.
 
         Gated pods are left alone by an event that the plugin which gates them did not register.
         """
-        rejection = docket.rejection
-        if self._interest.is_wildcard:
-            for cohort in _chosen(docket.cohorts.values(), among):
-                yield from ((pod, Requeue.AFTER_BACKOFF) for pod in cohort.pods.values() if self._is_meant(pod))
+        rejection = rejected.rejection
+        if self._registrations.is_wildcard:
+            for equals in _chosen(rejected.by_template.values(), among):
+                yield from (
+                    (pod, QueueingStrategy.AFTER_BACKOFF) for pod in equals.pods.values() if self._is_meant(pod)
+                )
             return
-        if rejection.gating_plugin and rejection.gating_plugin not in self._interest.plugins:
+        if rejection.gating_plugin and rejection.gating_plugin not in self._registrations.plugins:
             return
-        registrations = self._interest.registrations.get(rejection.profile, ())
-        asked = [one for one in registrations if one.plugin in docket.plugins]
+        registrations = self._registrations.by_profile.get(rejection.profile, ())
+        asked = [one for one in registrations if one.plugin in rejected.plugins]
         shared = [one for one in asked if one.is_shared]
         single = [one for one in asked if not one.is_shared]
         best = _best(rejection)
-        for cohort in _chosen(self._concerned(docket, asked), among):
-            exemplar = next(iter(cohort.pods.values())).info
-            common = self._strongest(shared, exemplar, rejection, Requeue.NOT)
+        for equals in _chosen(self._concerned(rejected, asked), among):
+            exemplar = next(iter(equals.pods.values())).info
+            common = self._strongest(shared, exemplar, rejection, QueueingStrategy.SKIP)
             if not single or common is best:
-                yield from ((queued, common) for queued in cohort.pods.values() if common)
+                yield from ((queued, common) for queued in equals.pods.values() if common)
                 continue
-            for queued in cohort.pods.values():
+            for queued in equals.pods.values():
                 if answer := self._strongest(single, queued.info, rejection, common):
                     yield queued, answer
 
-    def _concerned(self, docket: Docket, asked: Sequence[Registration]) -> Iterable[Cohort]:
-        """All cohorts but those of which the tags tell that no hint would say QUEUE."""
-        found: dict[PodTemplate, Cohort] = {}
+    def _concerned(self, rejected: RejectedPods, asked: Sequence[Registration]) -> Iterable[EqualPods]:
+        """All of them but those whose tags rule out that a hint says QUEUE."""
+        found: dict[PodTemplate, EqualPods] = {}
         for tags in [one.event_hint.tags for one in asked]:
             wanted = None if tags is None else self._tags_of_event(tags)
             if tags is None or wanted is None:
-                return docket.cohorts.values()
-            found |= docket.tagged(tags, wanted)
+                return rejected.by_template.values()
+            found |= rejected.tagged(tags, wanted)
         return found.values()
 
     def _tags_of_event(self, tags: Tags) -> Collection[Hashable] | None:
@@ -177,15 +187,15 @@ class Inquiry:
         return new is None or (isinstance(new, Pod) and new.metadata.uid == queued.uid)
 
     def _strongest(
-        self, registrations: Sequence[Registration], info: PodInfo, rejection: Rejection, answer: Requeue
-    ) -> Requeue:
+        self, registrations: Sequence[Registration], info: PodInfo, rejection: Rejection, answer: QueueingStrategy
+    ) -> QueueingStrategy:
         """A pending plugin's word lets the pod skip its backoff; nothing is stronger, so asking ends there."""
         best = _best(rejection)
         for one in registrations:
             if self._ask(one, info) is Hint.SKIP:
                 continue
             is_pending = one.plugin in rejection.pending_plugins
-            answer = max(answer, Requeue.IMMEDIATELY if is_pending else Requeue.AFTER_BACKOFF)
+            answer = max(answer, QueueingStrategy.IMMEDIATELY if is_pending else QueueingStrategy.AFTER_BACKOFF)
             if answer is best:
                 break
         return answer
@@ -201,7 +211,7 @@ class Inquiry:
 
     def _call(self, registration: Registration, info: PodInfo) -> Hint:
         hint = registration.event_hint.hint or _always
-        plugin, label = registration.plugin, self._interest.label
+        plugin, label = registration.plugin, self._registrations.label
         start = self._clock.monotonic()
         try:
             answer = hint(info, self._old, self._new)
@@ -218,10 +228,10 @@ def _always(pod: PodInfo, old: Any, new: Any) -> Hint:
     return Hint.QUEUE
 
 
-def _best(rejection: Rejection) -> Requeue:
+def _best(rejection: Rejection) -> QueueingStrategy:
     """The strongest answer that can be had."""
-    return Requeue.IMMEDIATELY if rejection.pending_plugins else Requeue.AFTER_BACKOFF
+    return QueueingStrategy.IMMEDIATELY if rejection.pending_plugins else QueueingStrategy.AFTER_BACKOFF
 
 
-def _chosen(cohorts: Iterable[Cohort], among: TemplatePredicate | None) -> Iterable[Cohort]:
-    return cohorts if among is None else [cohort for cohort in cohorts if among(cohort.template)]
+def _chosen(pods: Iterable[EqualPods], among: TemplatePredicate | None) -> Iterable[EqualPods]:
+    return pods if among is None else [equals for equals in pods if among(equals.template)]

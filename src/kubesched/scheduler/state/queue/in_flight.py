@@ -17,17 +17,17 @@ POD_POPPED: Final = "PodPopped"
 """The label under which the metrics count the pods themselves."""
 
 
-Happening = tuple[ClusterEvent, Any, Any]
+InFlightEvent = tuple[ClusterEvent, Any, Any]
 """An event with its objects, the old one (None for an addition) and the new one (None for a deletion)."""
 
 
 class InFlight:
-    """One log of happenings for all pods; each pod knows the position at which it started."""
+    """One log of events for all pods; each pod knows the position at which it started."""
 
     def __init__(self) -> None:
         # Ordered, for a quick look at the oldest: a plain dict walks over the gaps of those that left.
         self._pods: OrderedDict[str, tuple[int, QueuedPod]] = OrderedDict()
-        self._log: deque[Happening] = deque()
+        self._log: deque[InFlightEvent] = deque()
         self._log_start = 0
 
     def __len__(self) -> int:
@@ -47,7 +47,7 @@ class InFlight:
         if self._pods:
             self._log.append((event, old, new))
 
-    def happenings(self, uid: str) -> Sequence[Happening] | None:
+    def events_since_start(self, uid: str) -> Sequence[InFlightEvent] | None:
         """What happened since the pod's attempt started, oldest first; None if it is not in flight."""
         entry = self._pods.get(uid)
         if entry is None:

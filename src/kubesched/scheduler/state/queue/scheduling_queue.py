@@ -32,13 +32,19 @@ from kubesched.scheduler.state.nominator import PodNominator
 from kubesched.scheduler.state.queue.backoff import ORDERING_WINDOW
 from kubesched.scheduler.state.queue.dump import describe
 from kubesched.scheduler.state.queue.gate import EnqueueGate, PreEnqueuePerProfile
-from kubesched.scheduler.state.queue.hints import HintsPerProfile, HintTable, Inquiry, Requeue, TemplatePredicate
+from kubesched.scheduler.state.queue.hints import (
+    HintEvaluation,
+    HintsPerProfile,
+    HintTable,
+    QueueingStrategy,
+    TemplatePredicate,
+)
 from kubesched.scheduler.state.queue.in_flight import InFlight
 from kubesched.scheduler.state.queue.observer import SILENT, QueueObserver, SubQueue
 from kubesched.scheduler.state.queue.pod_events import pod_events
 from kubesched.scheduler.state.queue.settings import QueueSettings
 from kubesched.scheduler.state.queue.sort_keys import SortKeys
-from kubesched.scheduler.state.queue.waiting_pods import SubQueues
+from kubesched.scheduler.state.queue.sub_queues import SubQueues
 
 LEFTOVER_INTERVAL: Final = 30.0
 """Seconds between looks for pods that have waited too long."""
@@ -71,7 +77,7 @@ class SchedulingQueue:
         self._observer = observer
         self._hints = HintTable(hints or {})
         gate = EnqueueGate(pre_enqueue or {}, clock, observer)
-        self._waiting = SubQueues(SortKeys(sort).of, gate, self._settings, clock, observer)
+        self._sub_queues = SubQueues(SortKeys(sort).of, gate, self._settings, clock, observer)
         self._in_flight = InFlight()
         self._pods: dict[str, QueuedPod] = {}
         """All of them, by uid: those that wait and those in flight."""
@@ -106,10 +112,10 @@ class SchedulingQueue:
         else:
             queued.info = new
             self.nominator.update(old, new)
-            if uid in self._waiting.active:
-                self._waiting.active.reorder(queued)
-            elif uid in self._waiting.backoff:
-                self._waiting.backoff.reorder(queued)
+            if uid in self._sub_queues.active:
+                self._sub_queues.active.reorder(queued)
+            elif uid in self._sub_queues.backoff:
+                self._sub_queues.backoff.reorder(queued)
             else:
                 self._reconsider(queued, old)
 
@@ -119,7 +125,7 @@ class SchedulingQueue:
         uid = pod.metadata.uid
         if uid not in self._pods:
             return
-        queued = self._waiting.remove(uid)
+        queued = self._sub_queues.remove(uid)
         if queued is not None:
             del self._pods[uid]
             self._count_rejections(queued, -1)
@@ -131,23 +137,23 @@ class SchedulingQueue:
         while (queued := self.try_pop()) is None:
             if self._is_closed:
                 return None
-            self._waiting.available.clear()
-            await self._waiting.available.wait()
+            self._sub_queues.available.clear()
+            await self._sub_queues.available.wait()
         return queued
 
     def try_pop(self) -> QueuedPod | None:
         """The next pod to try, if there is one now. It is in flight from here to its `done`."""
-        queued = self._waiting.pop_next()
+        queued = self._sub_queues.pop_next()
         if queued is not None:
-            self._take_off(queued)
+            self._start_attempt(queued)
         return queued
 
     def pop_specific(self, uid: str) -> QueuedPod | None:
         """As `try_pop`, for one pod, wherever it waits; None if it does not wait here or is gated."""
-        self._waiting.activate(uid)
-        queued = self._waiting.active.remove(uid)
+        self._sub_queues.activate(uid)
+        queued = self._sub_queues.active.remove(uid)
         if queued is not None:
-            self._take_off(queued)
+            self._start_attempt(queued)
         return queued
 
     def add_unschedulable(self, queued: QueuedPod) -> None:
@@ -156,7 +162,7 @@ class SchedulingQueue:
         The pod is no longer in flight afterwards, whatever comes. IllegalTransitionError if it waits here already.
         """
         try:
-            self._waiting.refuse_duplicate(queued)
+            self._sub_queues.refuse_duplicate(queued)
             self._pods[queued.uid] = queued
             if queued.unschedulable_plugins or queued.pending_plugins:
                 queued.unschedulable_count += 1
@@ -167,9 +173,9 @@ class SchedulingQueue:
             queued.sequence = next(self._sequence)
             queued.was_flushed = False
             queued.flushed_at = 0.0
-            self._waiting.backoff.begin(queued)
+            self._sub_queues.backoff.begin(queued)
             self._count_rejections(queued, +1)
-            self._waiting.requeue(queued, self._judge_meantime(queued), ATTEMPT_FAILED)
+            self._sub_queues.requeue(queued, self._strategy_after_attempt(queued), ATTEMPT_FAILED)
         finally:
             self._in_flight.done(queued.uid)
 
@@ -192,40 +198,40 @@ class SchedulingQueue:
 
         `predicate` narrows them down; pods with equal templates share its answer. The pod with `except_uid` stays.
         """
-        interest = self._hints.interest(event)
-        if not interest.is_anyones:
+        registrations = self._hints.registrations_for(event)
+        if not registrations.exist:
             return
-        waiting, parked = self._waiting, self._waiting.unschedulable
-        dockets = parked.dockets() if interest.is_wildcard else parked.rejected_by(interest.rejectors)
-        if dockets:
-            inquiry = Inquiry(interest, old, new, self._clock, self._observer)
-            for queued, requeue in [move for docket in dockets for move in inquiry.moves(docket, predicate)]:
+        sub_queues, parked = self._sub_queues, self._sub_queues.unschedulable
+        groups = parked.by_rejection() if registrations.is_wildcard else parked.rejected_by(registrations.rejectors)
+        if groups:
+            evaluation = HintEvaluation(registrations, old, new, self._clock, self._observer)
+            for queued, strategy in [pair for group in groups for pair in evaluation.pods_to_requeue(group, predicate)]:
                 if queued.uid != except_uid:
-                    waiting.wake(queued, requeue, interest.label)
+                    sub_queues.wake(queued, strategy, registrations.label)
         self._in_flight.record(event, old, new)
 
     def activate(self, pods: Iterable[PodInfo]) -> None:
         """Try these pods at once, without backoff, if they wait here; those in flight, when they come back."""
         for info in pods:
-            if not self._waiting.activate(info.uid) and info.uid in self._in_flight:
+            if not self._sub_queues.activate(info.uid) and info.uid in self._in_flight:
                 self._in_flight.record(FORCE_ACTIVATE, None, info.pod)
 
     # Time.
 
     def flush_backoff(self) -> None:
         """Activate the pods whose backoff has passed."""
-        self._waiting.complete_backoff()
+        self._sub_queues.complete_backoff()
 
     def flush_unschedulable_leftover(self) -> None:
         """Requeue the pods that no event woke for too long, gated ones included: a hint may be wrong."""
         now = self._clock.monotonic()
         patience = self._settings.max_unschedulable
-        parked = self._waiting.unschedulable
+        parked = self._sub_queues.unschedulable
         overdue = [queued for queued in parked if now - max(queued.timestamp, queued.flushed_at) > patience]
         for queued in overdue:
             queued.was_flushed = True
             queued.flushed_at = now
-            self._waiting.wake(queued, Requeue.AFTER_BACKOFF, UNSCHEDULABLE_TIMEOUT.label)
+            self._sub_queues.wake(queued, QueueingStrategy.AFTER_BACKOFF, UNSCHEDULABLE_TIMEOUT.label)
         if overdue:
             self._in_flight.record(UNSCHEDULABLE_TIMEOUT, None, None)
 
@@ -246,13 +252,13 @@ class SchedulingQueue:
         for queued in list(self._in_flight):
             self.done(queued.uid)
         self._is_closed = True
-        self._waiting.available.set()
+        self._sub_queues.available.set()
 
     # Looking in.
 
     def counts(self) -> Mapping[SubQueue, int]:
         """How many pods wait where."""
-        return self._waiting.counts()
+        return self._sub_queues.counts()
 
     def in_flight_counts(self) -> Mapping[str, int]:
         """How many pods (`PodPopped`) and events, by label, are kept for attempts under way."""
@@ -263,18 +269,18 @@ class SchedulingQueue:
 
     def waiting(self) -> list[tuple[SubQueue, QueuedPod]]:
         """Every pod that waits, and where: to look at, not to change."""
-        return list(self._waiting)
+        return list(self._sub_queues)
 
     def pending_pods(self) -> tuple[list[Pod], str]:
         """The waiting pods, and how many are where in one line; gated ones count as unschedulable."""
-        active, backoff, unschedulable, gated = self._waiting.counts().values()
+        active, backoff, unschedulable, gated = self._sub_queues.counts().values()
         summary = f"activeQ:{active}; backoffQ:{backoff}; unschedulablePods:{unschedulable + gated}"
-        return [queued.info.pod for _, queued in self._waiting], summary
+        return [queued.info.pod for _, queued in self._sub_queues], summary
 
     def dump(self) -> str:
         """All pods, waiting and in flight, in one line each."""
         now = self._clock.monotonic()
-        waiting = [describe(place, queued, now) for place, queued in self._waiting]
+        waiting = [describe(place, queued, now) for place, queued in self._sub_queues]
         in_flight = [describe("in flight", queued, now) for queued in self._in_flight]
         return "\n".join((self.pending_pods()[1], *waiting, *in_flight))
 
@@ -283,10 +289,10 @@ class SchedulingQueue:
     def _add_new(self, info: PodInfo, label: str) -> None:
         queued = QueuedPod(info, self._clock.monotonic(), sequence=next(self._sequence))
         self._pods[info.pod.metadata.uid] = queued
-        if self._waiting.admit(queued, label) and info.pod.status.nominated_node_name:
+        if self._sub_queues.admit(queued, label) and info.pod.status.nominated_node_name:
             self.nominator.add(info, None)
 
-    def _take_off(self, queued: QueuedPod) -> None:
+    def _start_attempt(self, queued: QueuedPod) -> None:
         queued.attempts += 1
         self._in_flight.start(queued)
         if queued.unschedulable_plugins or queued.pending_plugins:
@@ -295,22 +301,23 @@ class SchedulingQueue:
     def _events_of(self, old: Pod, new: Pod) -> tuple[ClusterEvent, ...]:
         return pod_events(old, new, self._settings.resource_features)
 
-    def _judge(self, queued: QueuedPod, event: ClusterEvent, old: Any, new: Any) -> Requeue:
-        return Inquiry(self._hints.interest(event), old, new, self._clock, self._observer).about(queued)
+    def _strategy_for(self, queued: QueuedPod, event: ClusterEvent, old: Any, new: Any) -> QueueingStrategy:
+        registrations = self._hints.registrations_for(event)
+        return HintEvaluation(registrations, old, new, self._clock, self._observer).strategy_for(queued)
 
-    def _judge_meantime(self, queued: QueuedPod) -> Requeue:
+    def _strategy_after_attempt(self, queued: QueuedPod) -> QueueingStrategy:
         """Whether something that happened during the attempt helps (determineSchedulingHintForInFlightPod)."""
         if not (queued.unschedulable_plugins or queued.pending_plugins):
-            return Requeue.AFTER_BACKOFF
+            return QueueingStrategy.AFTER_BACKOFF
         if self._settings.pod_groups and queued.info.pod.spec.scheduling_group is not None:
-            return Requeue.AFTER_BACKOFF
-        happenings = self._in_flight.happenings(queued.uid)
-        if happenings is None:
-            return Requeue.AFTER_BACKOFF
-        best = Requeue.IMMEDIATELY if queued.pending_plugins else Requeue.AFTER_BACKOFF
-        answer = Requeue.NOT
-        for event, old, new in happenings:
-            answer = max(answer, self._judge(queued, event, old, new))
+            return QueueingStrategy.AFTER_BACKOFF
+        events = self._in_flight.events_since_start(queued.uid)
+        if events is None:
+            return QueueingStrategy.AFTER_BACKOFF
+        best = QueueingStrategy.IMMEDIATELY if queued.pending_plugins else QueueingStrategy.AFTER_BACKOFF
+        answer = QueueingStrategy.SKIP
+        for event, old, new in events:
+            answer = max(answer, self._strategy_for(queued, event, old, new))
             if answer is best:
                 break
         return answer
@@ -319,11 +326,11 @@ class SchedulingQueue:
         """A parked pod was updated: it stays, unless one of the changes is what its rejecting plugins waited for."""
         new = queued.info.pod
         for event in self._events_of(old, new):
-            requeue = self._judge(queued, event, old, new)
-            if requeue and self._waiting.enqueue(queued, requeue, event.label):
-                self._waiting.unschedulable.remove(queued.uid)
+            strategy = self._strategy_for(queued, event, old, new)
+            if strategy and self._sub_queues.enqueue(queued, strategy, event.label):
+                self._sub_queues.unschedulable.remove(queued.uid)
                 return
-        self._waiting.unschedulable.add(queued)
+        self._sub_queues.unschedulable.add(queued)
 
     def _count_rejections(self, queued: QueuedPod, change: int) -> None:
         profile = queued.info.pod.spec.scheduler_name

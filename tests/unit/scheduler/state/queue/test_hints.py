@@ -10,7 +10,8 @@ from kubesched.clock import VirtualClock
 from kubesched.scheduler.columns import ClusterTables, PodInfo
 from kubesched.scheduler.framework import Action, ClusterEvent, EventHint, Hint, QueuedPod, Resource
 from kubesched.scheduler.framework.events import ANY_EVENT, FORCE_ACTIVATE
-from kubesched.scheduler.state.queue.hints import HintsPerProfile, HintTable, Inquiry, Requeue
+from kubesched.scheduler.state.queue.hints import HintEvaluation, HintsPerProfile, HintTable
+from kubesched.scheduler.state.queue.hints import QueueingStrategy as Strategy
 from kubesched.scheduler.state.queue.observer import SILENT
 from kubesched.testing.builders import make_pod
 
@@ -28,8 +29,8 @@ def rejected(*by: str, pending: tuple[str, ...] = (), **fields: Any) -> QueuedPo
     )
 
 
-def inquiry(hints: HintsPerProfile, event: ClusterEvent, new: Any = None) -> Inquiry:
-    return Inquiry(HintTable(hints).interest(event), None, new, VirtualClock(), SILENT)
+def evaluation(hints: HintsPerProfile, event: ClusterEvent, new: Any = None) -> HintEvaluation:
+    return HintEvaluation(HintTable(hints).registrations_for(event), None, new, VirtualClock(), SILENT)
 
 
 @pytest.mark.parametrize(
@@ -44,44 +45,44 @@ def inquiry(hints: HintsPerProfile, event: ClusterEvent, new: Any = None) -> Inq
         pytest.param([], NODE_LABEL, False, id="nothing registered"),
     ],
 )
-def test_interest(registered: list[EventHint], event: ClusterEvent, expected: bool) -> None:
-    """An event that no plugin registered is nobody's."""
-    interest = HintTable({PROFILE: {"Plugin": registered}}).interest(event)
-    assert interest.is_anyones is expected
-    assert interest.plugins == (frozenset({"Plugin"}) if expected else frozenset())
+def test_registrations_for_an_event(registered: list[EventHint], event: ClusterEvent, expected: bool) -> None:
+    """An event that no plugin registered matters to no pod."""
+    registrations = HintTable({PROFILE: {"Plugin": registered}}).registrations_for(event)
+    assert registrations.exist is expected
+    assert registrations.plugins == (frozenset({"Plugin"}) if expected else frozenset())
 
 
 def test_a_hint_of_its_own_for_taints_is_not_overruled() -> None:
     """Changed taints are added only for plugins that did not register them."""
     said_no = EventHint(ClusterEvent(Resource.NODE, Action.ADD | Action.UPDATE_NODE_TAINT), lambda *_: Hint.SKIP)
-    assert inquiry({PROFILE: {"Plugin": [said_no]}}, NODE_TAINT).about(rejected("Plugin")) is Requeue.NOT
+    assert evaluation({PROFILE: {"Plugin": [said_no]}}, NODE_TAINT).strategy_for(rejected("Plugin")) is Strategy.SKIP
 
 
 def test_a_plugin_is_asked_for_the_pods_of_its_own_profile() -> None:
     """The same plugin may be set up differently elsewhere."""
     hints = {PROFILE: {"Plugin": [EventHint(POD_ALL)]}, "other": {"Plugin": [EventHint(NODE_ADD)]}}
-    event = inquiry(hints, NODE_ADD)
-    assert event.about(rejected("Plugin")) is Requeue.NOT
-    assert event.about(rejected("Plugin", scheduler="other")) is Requeue.AFTER_BACKOFF
+    event = evaluation(hints, NODE_ADD)
+    assert event.strategy_for(rejected("Plugin")) is Strategy.SKIP
+    assert event.strategy_for(rejected("Plugin", scheduler="other")) is Strategy.AFTER_BACKOFF
 
 
 @pytest.mark.parametrize(
     ("pod", "event", "new", "expected"),
     [
-        pytest.param(rejected(), NODE_ADD, None, Requeue.AFTER_BACKOFF, id="rejected by nobody"),
-        pytest.param(rejected("A"), NODE_ADD, None, Requeue.AFTER_BACKOFF, id="yes"),
-        pytest.param(rejected("No"), NODE_ADD, None, Requeue.NOT, id="no"),
-        pytest.param(rejected("A", "No"), NODE_ADD, None, Requeue.AFTER_BACKOFF, id="yes and no"),
-        pytest.param(rejected(pending=("A",)), NODE_ADD, None, Requeue.IMMEDIATELY, id="a pending plugin's yes"),
-        pytest.param(rejected("A", pending=("No",)), NODE_ADD, None, Requeue.AFTER_BACKOFF, id="a pending one's no"),
-        pytest.param(rejected("A", pending=("B",)), NODE_ADD, None, Requeue.IMMEDIATELY, id="both say yes"),
-        pytest.param(rejected("A", scheduler="?"), NODE_ADD, None, Requeue.AFTER_BACKOFF, id="an unknown profile"),
-        pytest.param(rejected("No"), FORCE_ACTIVATE, None, Requeue.AFTER_BACKOFF, id="meant for all"),
-        pytest.param(rejected("No"), FORCE_ACTIVATE, make_pod("p"), Requeue.AFTER_BACKOFF, id="meant for this pod"),
-        pytest.param(rejected("No"), FORCE_ACTIVATE, make_pod("q"), Requeue.NOT, id="meant for another pod"),
+        pytest.param(rejected(), NODE_ADD, None, Strategy.AFTER_BACKOFF, id="rejected by nobody"),
+        pytest.param(rejected("A"), NODE_ADD, None, Strategy.AFTER_BACKOFF, id="yes"),
+        pytest.param(rejected("No"), NODE_ADD, None, Strategy.SKIP, id="no"),
+        pytest.param(rejected("A", "No"), NODE_ADD, None, Strategy.AFTER_BACKOFF, id="yes and no"),
+        pytest.param(rejected(pending=("A",)), NODE_ADD, None, Strategy.IMMEDIATELY, id="a pending plugin's yes"),
+        pytest.param(rejected("A", pending=("No",)), NODE_ADD, None, Strategy.AFTER_BACKOFF, id="a pending one's no"),
+        pytest.param(rejected("A", pending=("B",)), NODE_ADD, None, Strategy.IMMEDIATELY, id="both say yes"),
+        pytest.param(rejected("A", scheduler="?"), NODE_ADD, None, Strategy.AFTER_BACKOFF, id="an unknown profile"),
+        pytest.param(rejected("No"), FORCE_ACTIVATE, None, Strategy.AFTER_BACKOFF, id="meant for all"),
+        pytest.param(rejected("No"), FORCE_ACTIVATE, make_pod("p"), Strategy.AFTER_BACKOFF, id="meant for this pod"),
+        pytest.param(rejected("No"), FORCE_ACTIVATE, make_pod("q"), Strategy.SKIP, id="meant for another pod"),
     ],
 )
-def test_what_an_event_means_to_a_pod(pod: QueuedPod, event: ClusterEvent, new: Any, expected: Requeue) -> None:
+def test_what_an_event_means_to_a_pod(pod: QueuedPod, event: ClusterEvent, new: Any, expected: Strategy) -> None:
     """The strongest answer of the plugins that rejected it."""
     hints = {
         PROFILE: {
@@ -90,7 +91,7 @@ def test_what_an_event_means_to_a_pod(pod: QueuedPod, event: ClusterEvent, new: 
             "No": [EventHint(NODE_ADD, lambda *_: Hint.SKIP, per_template=True)],
         }
     }
-    assert inquiry(hints, event, new).about(pod) is expected
+    assert evaluation(hints, event, new).strategy_for(pod) is expected
 
 
 def test_nothing_is_asked_that_cannot_change_the_answer() -> None:
@@ -102,5 +103,5 @@ def test_nothing_is_asked_that_cannot_change_the_answer() -> None:
         return Hint.QUEUE
 
     hints = {PROFILE: {"A": [EventHint(NODE_ADD, ask)], "B": [EventHint(NODE_ADD, ask)]}}
-    inquiry(hints, NODE_ADD).about(rejected("A", "B"))
+    evaluation(hints, NODE_ADD).strategy_for(rejected("A", "B"))
     assert len(asked) == 1

@@ -18,8 +18,8 @@ def start(in_flight: InFlight, name: str) -> str:
 
 
 def seen_by(in_flight: InFlight, uid: str) -> list[int] | None:
-    happenings = in_flight.happenings(uid)
-    return None if happenings is None else [new for _, _, new in happenings]
+    events = in_flight.events_since_start(uid)
+    return None if events is None else [new for _, _, new in events]
 
 
 def test_a_pod_sees_what_happened_since_it_started() -> None:

@@ -746,7 +746,7 @@ def test_the_initial_attempt_is_when_a_pod_first_became_active() -> None:
 
 
 def test_nominations_follow_the_queue() -> None:
-    """A pod that comes with a nominated node claims it; a deleted one does not."""
+    """A pod that comes with a nominated node is nominated; a deleted one is not."""
     driver = Driver()
     old = driver.add("p", nominated_node="n1")
     assert [info.uid for info in driver.queue.nominator.on_node("n1")] == [old.uid]

@@ -19,8 +19,8 @@ def rejected(name: str, *by: str, labels: dict[str, str] | None = None, gated_by
 
 
 def members(pods: UnschedulablePods, *plugins: str) -> list[list[str]]:
-    dockets = pods.rejected_by((PROFILE, plugin) for plugin in plugins)
-    return [list(cohort.pods) for docket in dockets for cohort in docket.cohorts.values()]
+    groups = pods.rejected_by((PROFILE, plugin) for plugin in plugins)
+    return [list(equals.pods) for rejected in groups for equals in rejected.by_template.values()]
 
 
 def by_label(template: PodTemplate) -> Collection[Hashable] | None:
@@ -37,10 +37,10 @@ def test_tagged_cohorts_are_found_by_their_tags() -> None:
     pods = UnschedulablePods()
     pods.add(rejected("any", "Fit"))
     pods.add(rejected("x", "Fit", labels={"l": "x"}))
-    (docket,) = pods.dockets()
+    (group,) = pods.by_rejection()
 
     def found(*wanted: str) -> list[str]:
-        return [uid for cohort in docket.tagged(TAGS, wanted).values() for uid in cohort.pods]
+        return [uid for equals in group.tagged(TAGS, wanted).values() for uid in equals.pods]
 
     assert found() == ["any"]
     pods.add(rejected("xy", "Fit", labels={"l": "x", "m": "y"}))
@@ -68,11 +68,11 @@ def test_pods_alike_form_a_cohort() -> None:
     assert members(pods, "Fit") == [["a", "b"], ["d"], ["c"], ["e"]]
     assert members(pods, "Ports") == [["c"]]
     assert members(pods, "Fit", "Ports", "Else") == [["a", "b"], ["d"], ["c"], ["e"]]
-    assert (len(pods), pods.gated_count, len(pods.dockets())) == (5, 1, 3)
+    assert (len(pods), pods.gated_count, len(pods.by_rejection())) == (5, 1, 3)
 
 
 def test_a_pod_that_changed_is_filed_anew() -> None:
-    """Its old cohort does not keep it."""
+    """It is not left where it was."""
     pods = UnschedulablePods()
     pod = rejected("a", "Fit", gated_by="Fit")
     pods.add(pod)
@@ -85,7 +85,7 @@ def test_a_pod_that_changed_is_filed_anew() -> None:
 
 
 def test_nothing_is_left_of_pods_that_left() -> None:
-    """Empty cohorts and index entries go with them."""
+    """Empty index entries go with them."""
     pods = UnschedulablePods()
     pods.add(rejected("a", "Fit", "Ports", gated_by="Fit"))
     assert "a" in pods
@@ -93,5 +93,5 @@ def test_nothing_is_left_of_pods_that_left() -> None:
     assert removed is not None
     assert pods.remove("a") is None
     assert pods.get("a") is None
-    assert (len(pods), pods.gated_count, pods.dockets(), members(pods, "Fit", "Ports")) == (0, 0, [], [])
+    assert (len(pods), pods.gated_count, pods.by_rejection(), members(pods, "Fit", "Ports")) == (0, 0, [], [])
     assert list(pods) == []

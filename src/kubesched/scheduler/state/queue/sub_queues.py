@@ -12,7 +12,7 @@ from kubesched.scheduler.framework import QueuedPod
 from kubesched.scheduler.framework.events import FORCE_ACTIVATE
 from kubesched.scheduler.state.queue.backoff import BackoffQueue
 from kubesched.scheduler.state.queue.gate import EnqueueGate
-from kubesched.scheduler.state.queue.hints import Requeue
+from kubesched.scheduler.state.queue.hints import QueueingStrategy
 from kubesched.scheduler.state.queue.observer import QueueObserver, SubQueue
 from kubesched.scheduler.state.queue.pod_heap import PodHeap
 from kubesched.scheduler.state.queue.settings import QueueSettings
@@ -81,21 +81,21 @@ class SubQueues:
         self.park(queued, label)
         return False
 
-    def requeue(self, queued: QueuedPod, requeue: Requeue, label: str) -> None:
+    def requeue(self, queued: QueuedPod, strategy: QueueingStrategy, label: str) -> None:
         """Give a pod that waits nowhere its place."""
-        if not (requeue and self.enqueue(queued, requeue, label)):
+        if not (strategy and self.enqueue(queued, strategy, label)):
             self.park(queued, label)
 
-    def wake(self, queued: QueuedPod, requeue: Requeue, label: str) -> None:
+    def wake(self, queued: QueuedPod, strategy: QueueingStrategy, label: str) -> None:
         """Take a parked pod to the backoff or the active queue; if the gate is closed to it, it stays."""
-        if self.enqueue(queued, requeue, label):
+        if self.enqueue(queued, strategy, label):
             self.unschedulable.remove(queued.uid)
         else:
             self.park(queued, label)
 
-    def enqueue(self, queued: QueuedPod, requeue: Requeue, label: str) -> bool:
+    def enqueue(self, queued: QueuedPod, strategy: QueueingStrategy, label: str) -> bool:
         """Into the backoff or the active queue; False if the gate is closed to the pod."""
-        must_wait = requeue is Requeue.AFTER_BACKOFF and self.backoff.is_backing_off(queued)
+        must_wait = strategy is QueueingStrategy.AFTER_BACKOFF and self.backoff.is_backing_off(queued)
         if (self._gates_backoff or not must_wait) and not self._gate.admits(queued):
             return False
         if must_wait:
