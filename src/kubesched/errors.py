@@ -6,6 +6,7 @@
     ├── IllegalTransitionError  a state machine (cache, queue) was asked for a step that its state does not allow
     ├── PluginError             a plugin raised, or answered with the wrong type or shape
     │   └── PluginFailedError   a plugin answered that it failed
+    ├── TraceError              a trace cannot be read or written; names the file and the line
     ├── RequestRefusedError     the embedded API server refuses a request; carries the Status that it answers with
     └── ClientError             talking to an API server failed
         ├── ApiStatusError      the server answered with a Status other than success
@@ -84,6 +85,16 @@ class PluginFailedError(PluginError):
 
     def __str__(self) -> str:
         return self.problem
+
+
+class TraceError(KubeschedError):
+    """A trace cannot be read or written. `line` is 0 where no single line is to blame."""
+
+    def __init__(self, problem: str, *, name: str = "", line: int = 0) -> None:
+        self.problem = problem
+        self.name = name
+        self.line = line
+        super().__init__(": ".join(part for part in (name, f"line {line}" if line else "", problem) if part))
 
 
 class RequestRefusedError(KubeschedError):

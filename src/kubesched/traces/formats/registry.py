@@ -1,0 +1,50 @@
+"""The formats, by name. A new one is a module with a function that makes a Trace of files, and a line here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, Final
+
+from kubesched.errors import TraceError
+from kubesched.traces.formats import manifests, native
+from kubesched.traces.source import Source
+from kubesched.traces.trace import Trace
+
+Read = Callable[[Sequence[Source], Mapping[str, str]], Trace]
+"""Makes a trace of files, with options by name. It raises TraceError if there are too few or too many."""
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    description: str
+    read: Read
+    recognises: Callable[[Source, bytes], bool] | None = None
+    """Whether a source that begins with this line is of this format; None: it has to be named."""
+
+
+FORMATS: Final[dict[str, Format]] = {
+    "kubesched": Format("kubesched's own: kubesched record", native.read, native.recognises),
+    "manifests": Format("objects as YAML or JSON: kubectl get -o json", manifests.read, manifests.recognises),
+}
+
+
+def open_trace(origin: str | Path | BinaryIO) -> Trace:
+    """The trace in a file, a folder of manifests or a binary stream, in any format that is recognised by its content.
+
+    The header is read at once, entries as the trace is iterated. TraceError.
+    """
+    source = Source.of(origin)
+    head = b"" if source.is_folder else source.head()
+    for entry in FORMATS.values():
+        if entry.recognises is not None and entry.recognises(source, head):
+            return entry.read([source], {})
+    raise TraceError("neither a trace nor objects of Kubernetes", name=source.name)
+
+
+def import_trace(name: str, files: Sequence[str | Path], options: Mapping[str, str] | None = None) -> Trace:
+    """The trace in files of a named format. TraceError."""
+    if name not in FORMATS:
+        raise TraceError(f"unknown format {name!r}; there are {', '.join(FORMATS)}")
+    return FORMATS[name].read([Source.of(file) for file in files], options or {})
