@@ -285,11 +285,11 @@ class ScorePlugin(Plugin):
 
 
 class ReservePlugin(Plugin):
-    alters_pods: bool = False
-    """Whether `altered` is to be asked."""
+    changes_assumed_pod: bool = False
+    """Whether `assumed_pod` may return a pod other than the given one; else it is not called."""
 
-    def altered(self, state: CycleState, pod: Pod, node_name: str) -> Pod:
-        """The pod as it counts on its node: with what is known since that was chosen. Asked before `reserve`."""
+    def assumed_pod(self, state: CycleState, pod: Pod, node_name: str) -> Pod:
+        """The pod as the cache is to assume it: with what follows from its node. Called before `reserve`."""
         return pod
 
     def reserve(self, state: CycleState, pod: Pod, node_name: str) -> Status:

@@ -87,7 +87,7 @@ class Profile:
         self.pre_scores = self._all(ExtensionPoint.PRE_SCORE, PreScorePlugin)
         self.scores = self._all(ExtensionPoint.SCORE, ScorePlugin)
         self._reserves = self._all(ExtensionPoint.RESERVE, ReservePlugin)
-        self._altering = tuple(plugin for plugin in self._reserves if plugin.alters_pods)
+        self._changing_assumed_pod = tuple(plugin for plugin in self._reserves if plugin.changes_assumed_pod)
         self._permits = self._all(ExtensionPoint.PERMIT, PermitPlugin)
         self._all_pre_binds = self._all(ExtensionPoint.PRE_BIND, PreBindPlugin)
         self._binds = self._all(ExtensionPoint.BIND, BindPlugin)
@@ -137,12 +137,12 @@ class Profile:
             rejector = rejector or plugin.name
         return last, Status(Code.UNSCHEDULABLE, tuple(reasons), rejector)
 
-    def altered(self, state: CycleState, info: PodInfo, node_name: str) -> PodInfo:
-        """The pod as it is to count on its node; mostly as it was. PluginError if a plugin cannot say."""
+    def assumed_pod(self, state: CycleState, info: PodInfo, node_name: str) -> PodInfo:
+        """The pod as the cache is to assume it; mostly as it was. PluginError if a plugin raises."""
         pod = info.pod
-        for plugin in self._altering:
+        for plugin in self._changing_assumed_pod:
             try:
-                pod = plugin.altered(state, pod, node_name)
+                pod = plugin.assumed_pod(state, pod, node_name)
             except Exception as error:
                 raise PluginError.raised(plugin.name, "Reserve", error) from error
         return info if pod is info.pod else self.handle.cluster.templates.info(pod)

@@ -192,7 +192,7 @@ class SchedulingCycle:
         """The pod counts on its node from now on; None, unless that was refused."""
         pod, profile = queued.info.pod, self._profile
         try:
-            info = profile.altered(decision.state, queued.info, decision.node_name)
+            info = profile.assumed_pod(decision.state, queued.info, decision.node_name)
             self._cache.assume(info, decision.node_name)
         except (IllegalTransitionError, PluginError) as error:
             return Rejected(Status.failed(error))

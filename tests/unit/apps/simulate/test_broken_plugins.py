@@ -100,9 +100,11 @@ def simulation(mine: type[Plugin]) -> Simulation:
             id="a permit that waits for words",
         ),
         pytest.param(
-            plugin(ReservePlugin, reserve=says(SUCCESS), unreserve=says(None), alters_pods=True, altered=fails),
+            plugin(
+                ReservePlugin, reserve=says(SUCCESS), unreserve=says(None), changes_assumed_pod=True, assumed_pod=fails
+            ),
             f"Reserve: ValueError: no such thing (test_broken_plugins.py:{fails.__code__.co_firstlineno + 1})",
-            id="an altered pod that cannot be made",
+            id="an assumed pod that cannot be made",
         ),
         pytest.param(
             plugin(FilterPlugin, filter=fails),

@@ -68,12 +68,12 @@ def in_zone(zone: str) -> dict[str, Any]:
 
 def fabric(spec: dict[str, Any], *devices: Any) -> ResourceSlice:
     """Devices that several nodes may use."""
-    offer = make_resource_slice("fabric", devices=devices)
-    return convert({**to_builtins(offer), "spec": {**_without_all_nodes(offer), **spec}}, ResourceSlice)
+    slice_ = make_resource_slice("fabric", devices=devices)
+    return convert({**to_builtins(slice_), "spec": {**_without_all_nodes(slice_), **spec}}, ResourceSlice)
 
 
-def _without_all_nodes(offer: ResourceSlice) -> dict[str, Any]:
-    return {key: value for key, value in to_builtins(offer.spec).items() if key != "allNodes"}
+def _without_all_nodes(slice_: ResourceSlice) -> dict[str, Any]:
+    return {key: value for key, value in to_builtins(slice_.spec).items() if key != "allNodes"}
 
 
 def numa(name: str, node: int) -> dict[str, Any]:
@@ -229,13 +229,13 @@ def test_a_broken_selector_is_an_error() -> None:
 def test_selectors_are_asked_about_the_devices_of_other_nodes_in_a_slice() -> None:
     """A device that says itself that it is elsewhere may fail the attempt here, as in kube-scheduler."""
     on_a = {"name": "x", "nodeName": "a", "attributes": {"numa": {"int": 0}}}
-    offer = fabric({"perDeviceNodeSelection": True}, on_a, {"name": "y", "nodeName": "b"})
+    slice_ = fabric({"perDeviceNodeSelection": True}, on_a, {"name": "y", "nodeName": "b"})
     everything = {"allocationMode": "All", "selectors": [{"cel": {"expression": NUMA_0}}]}
-    answer = asked(claim_for(**everything), offer)
+    answer = asked(claim_for(**everything), slice_)
     problem = "claim default/claim: selector #0: CEL runtime error: no such key: numa"
     assert answer.statuses["a"] == Status.failed(problem).by("DynamicResources")
     first = {"selectors": [{"cel": {"expression": NUMA_0}}]}
-    assert "a" not in rejections(asked(claim_for(**first), offer)), "found before the other one is looked at"
+    assert "a" not in rejections(asked(claim_for(**first), slice_)), "found before the other one is looked at"
 
 
 def test_all_devices_and_a_constraint_that_they_break() -> None:

@@ -15,7 +15,7 @@ from kubesched.errors import ApiStatusError
 from kubesched.objects import Pod, ResourceClaim, convert
 from kubesched.scheduler.framework import CycleState, SilentDeviceObserver, Status
 from kubesched.scheduler.plugins.dynamic_resources import DynamicResources
-from kubesched.scheduler.plugins.support.devices.ledger import Ledger
+from kubesched.scheduler.plugins.support.devices.claim_tracker import ClaimTracker
 from kubesched.testing import make_node, make_pod
 from kubesched.testing.device_builders import make_device_class, make_resource_claim, make_resource_slice
 from kubesched.testing.handle import FakeHandle
@@ -256,20 +256,20 @@ def allocated(version: str, device: str = "x") -> ResourceClaim:
     return replace(claim, metadata=replace(claim.metadata, resource_version=version))
 
 
-def test_ledger_counts_each_claim_once() -> None:
+def test_the_claim_tracker_counts_each_claim_once() -> None:
     """Pending, assumed and known are three views of one allocation."""
     store = FakeHandle().objects.of(ResourceClaim)
-    ledger = Ledger(store, counts_shares=True)
+    claim_tracker = ClaimTracker(store, counts_shares=True)
     store.set(make_resource_claim())
-    ledger.add_pending(allocated("1"), "pod")
-    assert ledger.assume(allocated("2"))
-    assert ledger.remove_pending("default/claim", "pod")
-    assert ledger.usage(POOL).owners == {"x": 1}
+    claim_tracker.add_pending(allocated("1"), "pod")
+    assert claim_tracker.assume(allocated("2"))
+    assert claim_tracker.remove_pending("default/claim", "pod")
+    assert claim_tracker.usage(POOL).owners == {"x": 1}
     store.set(replace(make_resource_claim(), metadata=replace(make_resource_claim().metadata, resource_version="1")))
-    assert ledger.usage(POOL).owners == {"x": 1}, "an outdated event does not undo what was written since"
+    assert claim_tracker.usage(POOL).owners == {"x": 1}, "an outdated event does not undo what was written since"
     store.set(allocated("2"))
-    assert ledger.usage(POOL).owners == {"x": 1}
-    assert set(ledger.touched.since(0) or ()) == {POOL}
+    assert claim_tracker.usage(POOL).owners == {"x": 1}
+    assert set(claim_tracker.touched.since(0) or ()) == {POOL}
     store.remove(allocated("2"))
-    assert not ledger.usage(POOL).owners
-    assert not ledger.remove_pending("default/claim", "pod")
+    assert not claim_tracker.usage(POOL).owners
+    assert not claim_tracker.remove_pending("default/claim", "pod")

@@ -23,7 +23,7 @@ SHARED = {
 }
 
 
-def offer(*devices: Any) -> ResourceSlice:
+def slice_of(*devices: Any) -> ResourceSlice:
     return make_resource_slice("n", node="n", devices=devices)
 
 
@@ -63,8 +63,8 @@ def answer(node: Node, pod: Pod, *objects: Any, gates: FeatureGates = ON) -> str
 def test_a_claim_takes_from_the_node(cpu: str, node_cpu: str, problem: str) -> None:
     """Besides what the containers request."""
     node = make_node("n", cpu=node_cpu)
-    assert answer(node, user(cpu=cpu), asking(), offer(WHOLE)) == problem
-    assert answer(node, user(cpu=cpu), asking(), offer(WHOLE), gates=FeatureGates()) == ""
+    assert answer(node, user(cpu=cpu), asking(), slice_of(WHOLE)) == problem
+    assert answer(node, user(cpu=cpu), asking(), slice_of(WHOLE), gates=FeatureGates()) == ""
 
 
 def test_what_others_requested_is_not_there() -> None:
@@ -76,7 +76,9 @@ def test_what_others_requested_is_not_there() -> None:
         },
         Pod,
     )
-    assert answer(make_node("n", cpu="4"), user(), asking(), offer(WHOLE), other) == "UNSCHEDULABLE: Insufficient cpu"
+    assert (
+        answer(make_node("n", cpu="4"), user(), asking(), slice_of(WHOLE), other) == "UNSCHEDULABLE: Insufficient cpu"
+    )
 
 
 @pytest.mark.parametrize(
@@ -118,7 +120,7 @@ def test_what_others_requested_is_not_there() -> None:
 )
 def test_mappings(pod: Pod, claim: ResourceClaim, device: dict[str, Any], problem: str) -> None:
     """A device maps to a fixed amount, or to what is consumed of its capacity."""
-    assert answer(make_node("n", cpu="8", memory="4Gi"), pod, claim, offer(device)) == problem
+    assert answer(make_node("n", cpu="8", memory="4Gi"), pod, claim, slice_of(device)) == problem
 
 
 @pytest.mark.parametrize(
@@ -147,4 +149,4 @@ def test_a_claim_is_not_shared_on_a_node(users: tuple[str, ...], problem: str) -
     reserved = [{"resource": "pods", "name": name, "uid": name} for name in users]
     claim = make_resource_claim(allocation={"devices": {"results": [result]}}, reserved_for=reserved)
     expected = f"UNRESOLVABLE: {problem}" if problem else ""
-    assert answer(make_node("n", cpu="8"), user(), claim, offer(WHOLE), *others) == expected
+    assert answer(make_node("n", cpu="8"), user(), claim, slice_of(WHOLE), *others) == expected

@@ -66,13 +66,13 @@ def _fitting(plugin: DynamicResources, pod: Pod, nodes: NodeView) -> dict[str, b
     return {nodes.name(k): bool(fitting[k]) for k in range(len(nodes))}
 
 
-@given(offers=st.lists(DEVICES, min_size=1, max_size=4), requests=REQUESTS, same_numa=st.booleans())
+@given(slices=st.lists(DEVICES, min_size=1, max_size=4), requests=REQUESTS, same_numa=st.booleans())
 def test_agrees_with_trying_everything(
-    worlds: Any, offers: list[list[Device]], requests: list[Request], same_numa: bool
+    worlds: Any, slices: list[list[Device]], requests: list[Request], same_numa: bool
 ) -> None:
     """Whatever rows are asked about, with pods added or removed in thought: devices are not freed by that."""
     handle = FakeHandle().load(make_device_class("gpu"))
-    by_node = {f"n{k}": devices for k, devices in enumerate(offers)}
+    by_node = {f"n{k}": devices for k, devices in enumerate(slices)}
     for name, devices in by_node.items():
         slice_ = make_resource_slice(name, node=name, devices=[_device(k, d) for k, d in enumerate(devices)])
         handle.load(make_node(name), slice_, make_resource_claim(f"of-{name}", allocation=_taken(name, devices)))

@@ -18,7 +18,7 @@ from kubesched.scheduler.columns import NodeView
 from kubesched.scheduler.framework import CycleState, Status, Verdict
 from kubesched.scheduler.plugins.dynamic_resources import NAME, DynamicResources
 from kubesched.scheduler.plugins.dynamic_resources.attempt import Attempt
-from kubesched.scheduler.plugins.support.devices.ledger import Ledger
+from kubesched.scheduler.plugins.support.devices.claim_tracker import ClaimTracker
 from kubesched.testing import make_node, make_pod, make_pod_group
 from kubesched.testing.device_builders import make_device_class, make_resource_claim, make_resource_slice
 from kubesched.testing.handle import FakeHandle
@@ -91,7 +91,7 @@ class Trial:
 
     def owners(self) -> dict[str, int]:
         """The devices of node a that are taken."""
-        return dict(Ledger.shared(self.handle.objects, counts_shares=True).usage(POOL).owners)
+        return dict(ClaimTracker.shared(self.handle.objects, counts_shares=True).usage(POOL).owners)
 
 
 def member(name: str, *claims: str, spec: Any = None) -> Pod:

@@ -151,7 +151,7 @@ FIELDS = {"nodeSelectorTerms": [{"matchFields": [{"key": "metadata.name", "opera
 @pytest.mark.parametrize(
     ("objects", "expected"),
     [
-        pytest.param([BOUND, make_pv("v")], {"n": [], "m": []}, id="a volume that all nodes reach"),
+        pytest.param([BOUND, make_pv("v")], {"n": [], "m": []}, id="a volume that all nodes have access to"),
         pytest.param([BOUND, make_pv("v", node_affinity=on("n"))], {"n": [], "m": [NODE_CONFLICT]}, id="one node"),
         pytest.param([BOUND], {"n": [NO_VOLUME], "m": [NO_VOLUME]}, id="a volume that is gone"),
         pytest.param(
@@ -174,7 +174,7 @@ FIELDS = {"nodeSelectorTerms": [{"matchFields": [{"key": "metadata.name", "opera
     ],
 )
 def test_bound_claims(objects: list[Any], expected: dict[str, list[str]]) -> None:
-    """Nodes must reach the volumes of bound claims."""
+    """Nodes must have access to the volumes of bound claims."""
     assert reasons(*objects) == expected
 
 

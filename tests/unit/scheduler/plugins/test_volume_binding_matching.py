@@ -1,4 +1,4 @@
-"""Free volumes on shelves, compared with a search through all of them for every node."""
+"""Free volumes in their index, compared with a search through all of them for every node."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kubesched.objects import Node, PersistentVolume, PersistentVolumeClaim
 from kubesched.scheduler.framework import CycleState
 from kubesched.scheduler.plugins.volume_binding import VolumeBinding
 from kubesched.scheduler.plugins.volume_binding.assume_cache import AssumeCache
-from kubesched.scheduler.plugins.volume_binding.reachability import affinity_of
+from kubesched.scheduler.plugins.volume_binding.volume_affinity import affinity_of
 from kubesched.scheduler.plugins.volume_binding.volume_pool import Picks, VolumePool
 from kubesched.testing import make_node, make_pod, make_pv, make_pvc, make_storage_class
 from kubesched.testing.handle import FakeHandle

@@ -14,10 +14,10 @@ from kubesched.objects.dra import (
     DeviceAllocationResult,
     DeviceRequestAllocationResult,
 )
-from kubesched.scheduler.plugins.dynamic_resources.draft import Pick
-from kubesched.scheduler.plugins.dynamic_resources.places import NodePools
+from kubesched.scheduler.plugins.dynamic_resources.node_classes import NodePools
 from kubesched.scheduler.plugins.dynamic_resources.pools import PoolDevice
 from kubesched.scheduler.plugins.dynamic_resources.requests import Alternative, ClaimPlan
+from kubesched.scheduler.plugins.dynamic_resources.tentative_allocation import Pick
 
 
 def allocation_of(
@@ -83,8 +83,8 @@ def _node_selector(devices: Iterable[PoolDevice], node_name: str) -> NodeSelecto
     """Where the claim can be used from: None for everywhere (createNodeSelector)."""
     term = NodeSelectorTerm()
     for device in devices:
-        offer, itself = device.offer.spec, device.kind.device
-        where = itself if offer.per_device_node_selection else offer
+        slice_, itself = device.resource_slice.spec, device.kind.device
+        where = itself if slice_.per_device_node_selection else slice_
         if where.node_name is not None or itself.binds_to_node:
             only = NodeSelectorRequirement(key="metadata.name", operator="In", values=(node_name,))
             return NodeSelector(node_selector_terms=(NodeSelectorTerm(match_fields=(only,)),))

@@ -70,8 +70,8 @@ class Attempt:
     """By row: what the claims take from the node itself (gate DRANodeAllocatableResources), where they do."""
     chosen_statuses: Statuses = ()
     """The same for the chosen node."""
-    is_told: bool = False
-    """Whether the pod's status says so, or may."""
+    is_in_pod_status: bool = False
+    """Whether `chosen_statuses` are in the pod's status, or may be."""
     decided: dict[int, AllocationResult] = field(default_factory=dict)
     """By claim: the allocation that Reserve decided on."""
     pending_uids: dict[int, str] = field(default_factory=dict)

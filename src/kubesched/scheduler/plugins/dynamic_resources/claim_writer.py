@@ -103,12 +103,12 @@ class ClaimWriter:
         metadata: ObjectMeta = (await self._until_no_conflict(claim, attempt)).metadata
         await self._api.delete(ResourceClaim, claim.metadata.name, namespace=claim.metadata.namespace, uid=metadata.uid)
 
-    async def tell_pod(self, pod: Pod, status: PodExtendedResourceClaimStatus) -> None:
+    async def write_pod_status(self, pod: Pod, status: PodExtendedResourceClaimStatus) -> None:
         """Name the special claim in the pod's status: the kubelet needs it."""
         body = {"status": {"extendedResourceClaimStatus": to_builtins(status)}}
         await self._api.patch(Pod, pod.metadata.name, body, namespace=pod.metadata.namespace, subresource="status")
 
-    async def tell_taken_from_node(self, pod: Pod, statuses: Statuses) -> None:
+    async def write_taken_from_node(self, pod: Pod, statuses: Statuses) -> None:
         """Write into the pod's status what its claims take from the node: the kubelet needs it, and so do we."""
         body = {"status": {"nodeAllocatableResourceClaimStatuses": to_builtins(statuses) or None}}
         await self._api.patch(Pod, pod.metadata.name, body, namespace=pod.metadata.namespace, subresource="status")

@@ -8,7 +8,7 @@ from typing import Final
 from kubesched.objects import Pod, ResourceClaim
 from kubesched.objects.dra import AllocationResult, ResourceClaimConsumerReference
 from kubesched.objects.pod import PodResourceClaim
-from kubesched.scheduler.plugins.support.devices.ledger import Ledger
+from kubesched.scheduler.plugins.support.devices.claim_tracker import ClaimTracker
 
 GROUP_API: Final = "scheduling.k8s.io"
 
@@ -21,7 +21,7 @@ UsedClaim = tuple[PodResourceClaim, ResourceClaim]
 """An entry of a pod's spec, and the claim behind it."""
 
 
-def claims_of(pod: Pod, ledger: Ledger, *, or_of_group: bool) -> list[UsedClaim]:
+def claims_of(pod: Pod, tracker: ClaimTracker, *, or_of_group: bool) -> list[UsedClaim]:
     """The pod's claims, in the order of its spec. ClaimsNotReady if one cannot be used.
 
     With `or_of_group` (gate DRAWorkloadResourceClaims) they may have been made for the pod's group.
@@ -31,7 +31,7 @@ def claims_of(pod: Pod, ledger: Ledger, *, or_of_group: bool) -> list[UsedClaim]
         name, is_generated = _claim_name(pod, entry)
         if name is None:
             continue  # the controller decided that this pod needs no claim here
-        claim = ledger.get(pod.metadata.namespace, name)
+        claim = tracker.get(pod.metadata.namespace, name)
         if claim is None:
             raise ClaimsNotReady(f'could not find ResourceClaim "{pod.metadata.namespace}/{name}"')
         if claim.metadata.deletion_timestamp is not None:

@@ -11,13 +11,13 @@ from kubesched.scheduler.framework import ObjectStores
 from kubesched.scheduler.plugins.dynamic_resources.claims import UsedClaim, claims_of
 from kubesched.scheduler.plugins.dynamic_resources.features import DeviceFeatures
 from kubesched.scheduler.plugins.dynamic_resources.inventory import Inventory
-from kubesched.scheduler.plugins.dynamic_resources.outcomes import CANNOT_ALLOCATE, INVALID_POOLS, KeptOutcomes, Outcome
-from kubesched.scheduler.plugins.dynamic_resources.places import Places
+from kubesched.scheduler.plugins.dynamic_resources.node_classes import NodeClasses
+from kubesched.scheduler.plugins.dynamic_resources.outcomes import CANNOT_ALLOCATE, INVALID_POOLS, Outcome, OutcomeCache
 from kubesched.scheduler.plugins.dynamic_resources.requests import ClaimPlan
 from kubesched.scheduler.plugins.dynamic_resources.search import Search
 from kubesched.scheduler.plugins.support.devices.backing import BackingClasses
+from kubesched.scheduler.plugins.support.devices.claim_tracker import ClaimTracker
 from kubesched.scheduler.plugins.support.devices.kinds import DeviceKinds
-from kubesched.scheduler.plugins.support.devices.ledger import Ledger
 from kubesched.scheduler.plugins.support.devices.selection import Selectors
 
 _MOST_KEPT: Final = 32
@@ -31,32 +31,32 @@ class Devices:
         self.classes = objects.of(DeviceClass)
         self.groups = objects.of(PodGroup)
         self.backing = BackingClasses(self.classes)
-        self.ledger = Ledger.shared(objects, counts_shares=features.consumable_capacity)
+        self.claim_tracker = ClaimTracker.shared(objects, counts_shares=features.consumable_capacity)
         self._inventory = Inventory(
             objects.of(ResourceSlice),
             DeviceKinds(lists=features.list_attributes),
             partitions=features.partitionable_devices,
         )
-        self.places = Places(cluster, self._inventory, self.ledger)
+        self.node_classes = NodeClasses(cluster, self._inventory, self.claim_tracker)
         self._selectors = Selectors(lists=features.list_attributes)
-        self._kept: dict[bytes, KeptOutcomes] = {}
+        self._kept: dict[bytes, OutcomeCache] = {}
         self._kept_for: object = None
 
     def claims_of(self, pod: Pod) -> list[UsedClaim]:
         """The pod's claims, in the order of its spec. ClaimsNotReady if one cannot be used."""
-        return claims_of(pod, self.ledger, or_of_group=self.features.group_claims)
+        return claims_of(pod, self.claim_tracker, or_of_group=self.features.group_claims)
 
     def refresh(self) -> None:
         """Once per cycle, before anything is searched."""
-        self.places.refresh()
-        kept_for = (self.places.epoch, self.places.shared_epoch, self.classes.version)
+        self.node_classes.refresh()
+        kept_for = (self.node_classes.epoch, self.node_classes.shared_epoch, self.classes.version)
         if kept_for != self._kept_for:
             self._kept.clear()
             self._kept_for = kept_for
 
-    def kept(self, wanted: bytes) -> KeptOutcomes:
+    def outcomes_for(self, wanted: bytes) -> OutcomeCache:
         """What was found for claims that want this, and still holds."""
-        kept = self._kept.pop(wanted, None) or KeptOutcomes()
+        kept = self._kept.pop(wanted, None) or OutcomeCache()
         self._kept[wanted] = kept  # the most recently used one is the last
         if len(self._kept) > _MOST_KEPT:
             del self._kept[next(iter(self._kept))]
@@ -67,7 +67,7 @@ class Devices:
 
         InvalidObjectError if something is wrong with a claim or class, and what `check_time` raises.
         """
-        node = self.places.pools(row)
+        node = self.node_classes.pools(row)
         search = Search(plans, node, self._selectors, self.features, check_time)
         if not search.run():
             is_invalid = any(pool.is_invalid for pool in node.pools)

@@ -13,16 +13,16 @@ from kubesched.objects.dra import DeviceClaim, DeviceRequest, ExactDeviceRequest
 from kubesched.objects.meta import ObjectMeta, OwnerReference
 from kubesched.objects.pod import Container, ContainerExtendedResourceRequest
 from kubesched.scheduler.plugins.support.devices.backing import BackingClasses
-from kubesched.scheduler.plugins.support.devices.ledger import Ledger
+from kubesched.scheduler.plugins.support.devices.claim_tracker import ClaimTracker
 
 IN_MEMORY_NAME: Final = "<extended-resources>"
 """The claim's name while it exists in memory only; deliberately none that an API server would take."""
 ANNOTATION: Final = "resource.kubernetes.io/extended-resource-claim"
 
 
-def special_claim(pod: Pod, ledger: Ledger) -> ResourceClaim:
+def special_claim(pod: Pod, tracker: ClaimTracker) -> ResourceClaim:
     """The claim left over from an earlier attempt, else a new one without requests: nodes differ in what they need."""
-    for claim in ledger.owned_by(pod.metadata.uid):
+    for claim in tracker.owned_by(pod.metadata.uid):
         if claim.metadata.annotations.get(ANNOTATION) == "true":
             return claim
     owner = OwnerReference(api_version="v1", kind="Pod", name=pod.metadata.name, uid=pod.metadata.uid, controller=True)

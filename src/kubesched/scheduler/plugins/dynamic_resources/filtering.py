@@ -30,8 +30,8 @@ from kubesched.scheduler.plugins.dynamic_resources.outcomes import (
     CANNOT_ALLOCATE,
     INVALID_POOLS,
     UNKNOWN,
-    KeptOutcomes,
     Outcome,
+    OutcomeCache,
 )
 from kubesched.scheduler.plugins.dynamic_resources.requests import ClaimPlan, plan_claims
 
@@ -117,7 +117,7 @@ class ClaimFilter:
         if not len(positions):
             return {}
         self._devices.refresh()
-        if problem := self._devices.places.problem:
+        if problem := self._devices.node_classes.problem:
             return {int(position): Status.failed(problem) for position in positions}
         errors: dict[int, Status] = {}
         for lacking in np.unique(missing[positions]).tolist():
@@ -132,31 +132,31 @@ class ClaimFilter:
             wanted = self._wanted(lacking)
         except InvalidObjectError as error:
             return {int(position): Status.failed(error.problem) for position in positions}
-        kept, rows = self._devices.kept(wanted.key), nodes.row_ids()[positions]
-        places = self._devices.places.of_rows(rows)
-        failures = self._fill(kept, wanted, nodes, rows, places)
-        numbers = kept.numbers(places)
+        kept, rows = self._devices.outcomes_for(wanted.key), nodes.row_ids()[positions]
+        node_classes = self._devices.node_classes.of_rows(rows)
+        failures = self._fill(kept, wanted, nodes, rows, node_classes)
+        numbers = kept.numbers(node_classes)
         rejecting = [_BIT_OF[outcome.problem] if outcome.problem else 0 for outcome in kept.outcomes]
         bits[positions] = np.array([*rejecting, 0], dtype=np.int64)[numbers]
         self._remember(nodes, rows, numbers, kept, wanted)
         errors: dict[int, Status] = {}
         if self._devices.features.node_allocatable:
             fitting = bits[positions] == 0
-            for place in np.unique(places[fitting & (numbers != UNKNOWN)]).tolist():
-                at = positions[places == place]
-                outcome = kept.outcomes[int(kept.numbers(np.array([place]))[0])]
+            for node_class in np.unique(node_classes[fitting & (numbers != UNKNOWN)]).tolist():
+                at = positions[node_classes == node_class]
+                outcome = kept.outcomes[int(kept.numbers(np.array([node_class]))[0])]
                 errors |= self._take_from_nodes(wanted.plans, outcome, nodes, at, bits)
         failed = np.flatnonzero(numbers == UNKNOWN).tolist() if failures else []
-        return errors | {int(positions[k]): failures[int(places[k])] for k in failed}
+        return errors | {int(positions[k]): failures[int(node_classes[k])] for k in failed}
 
     def _take_what_is_shared(self, nodes: NodeView, concerned: Booleans, bits: Integers) -> dict[int, Status]:
         """For a pod that needs no other devices than those that a pod of its group has just got."""
         self._devices.refresh()
         positions = np.flatnonzero(concerned)
-        places = self._devices.places.of_rows(nodes.row_ids()[positions])
+        node_classes = self._devices.node_classes.of_rows(nodes.row_ids()[positions])
         errors: dict[int, Status] = {}
-        for place in np.unique(places).tolist():
-            errors |= self._take_from_nodes((), Outcome(), nodes, positions[places == place], bits)
+        for node_class in np.unique(node_classes).tolist():
+            errors |= self._take_from_nodes((), Outcome(), nodes, positions[node_classes == node_class], bits)
         return errors
 
     def _take_from_nodes(
@@ -169,7 +169,7 @@ class ClaimFilter:
     ) -> dict[int, Status]:
         """Claims may take resources from the node itself: it must have them besides what the pod requests anyway."""
         rows, resource_features = nodes.row_ids()[positions], nodes.cluster.templates.features
-        pools = self._devices.places.pools(int(rows[0]))
+        pools = self._devices.node_classes.pools(int(rows[0]))
         try:
             taken = [
                 (plan.claim, picked_devices(picks, pools)) for plan, picks in zip(plans, outcome.picks, strict=True)
@@ -199,23 +199,25 @@ class ClaimFilter:
                     self._reject(reason, np.flatnonzero(where & usable & (bits == 0)), bits)
 
     def _fill(
-        self, kept: KeptOutcomes, wanted: Wanted, nodes: NodeView, rows: Integers, places: Integers
+        self, kept: OutcomeCache, wanted: Wanted, nodes: NodeView, rows: Integers, node_classes: Integers
     ) -> dict[int, Status]:
-        """Search at places without an outcome. Those where that failed stay without one: their error is returned."""
+        """Search for classes without an outcome. Those where that failed stay without one: their error is returned."""
         failures: dict[int, Status] = {}
-        unknown = np.flatnonzero(kept.numbers(places) == UNKNOWN)
-        fresh, first = np.unique(places[unknown], return_index=True)
-        for place, k in zip(fresh.tolist(), unknown[first].tolist(), strict=True):
+        unknown = np.flatnonzero(kept.numbers(node_classes) == UNKNOWN)
+        fresh, first = np.unique(node_classes[unknown], return_index=True)
+        for node_class, k in zip(fresh.tolist(), unknown[first].tolist(), strict=True):
             row = int(rows[k])
             try:
-                kept.add(place, self._devices.search(row, wanted.plans, self._time_limit()))
+                kept.add(node_class, self._devices.search(row, wanted.plans, self._time_limit()))
             except TooSlow:
-                failures[place] = Status.failed(f"node {nodes.table.names[row]}: timed out trying to allocate devices")
+                failures[node_class] = Status.failed(
+                    f"node {nodes.table.names[row]}: timed out trying to allocate devices"
+                )
             except InvalidObjectError as error:
-                failures[place] = Status.failed(error.problem)
+                failures[node_class] = Status.failed(error.problem)
         return failures
 
-    def _remember(self, nodes: NodeView, rows: Integers, numbers: Integers, kept: KeptOutcomes, wanted: Wanted) -> None:
+    def _remember(self, nodes: NodeView, rows: Integers, numbers: Integers, kept: OutcomeCache, wanted: Wanted) -> None:
         """Note for what follows the filter what was found for each node that fits."""
         attempt = self._attempt
         if len(attempt.result_of_row) < len(nodes.table):

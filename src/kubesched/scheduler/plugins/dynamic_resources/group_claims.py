@@ -13,7 +13,7 @@ from kubesched.scheduler.framework import ObjectStore, PodGroupStates, Status
 from kubesched.scheduler.plugins.dynamic_resources.claim_writer import ClaimWriter
 from kubesched.scheduler.plugins.dynamic_resources.claims import GROUP_API, ClaimsNotReady, UsedClaim, is_reserved_for
 from kubesched.scheduler.plugins.dynamic_resources.devices import Devices
-from kubesched.scheduler.plugins.support.devices.ledger import Ledger
+from kubesched.scheduler.plugins.support.devices.claim_tracker import ClaimTracker
 from kubesched.telemetry.logging import log
 
 _NO_SUPPORTED_FIELD: Final = "none of the supported fields are set"
@@ -81,7 +81,7 @@ class GroupClaims:
             group = _group_of(pod, self._devices.groups)
             assert group is not None, f"pod {pod.key} belongs to a group"
             for entry in group.spec.resource_claims:
-                claim = _claim_of(group, entry, self._devices.ledger)
+                claim = _claim_of(group, entry, self._devices.claim_tracker)
                 if claim is None or claim.status.allocation is None or not is_reserved_for(pod, claim, or_group=True):
                     continue
                 try:
@@ -95,7 +95,7 @@ class GroupClaims:
         return None
 
 
-def _claim_of(group: PodGroup, entry: PodGroupResourceClaim, ledger: Ledger) -> ResourceClaim | None:
+def _claim_of(group: PodGroup, entry: PodGroupResourceClaim, tracker: ClaimTracker) -> ResourceClaim | None:
     """The claim behind an entry of the group's spec; None if there is none, or it was made for somebody else."""
     metadata, name = group.metadata, entry.resource_claim_name
     if name is None:
@@ -107,7 +107,7 @@ def _claim_of(group: PodGroup, entry: PodGroupResourceClaim, ledger: Ledger) -> 
         name = made[0].resource_claim_name
         if name is None:
             return None  # the controller decided that this group needs no claim here
-    claim = ledger.get(metadata.namespace, name)
+    claim = tracker.get(metadata.namespace, name)
     if claim is None:
         raise ClaimsNotReady(f'could not find ResourceClaim "{metadata.namespace}/{name}"')
     owner = claim.metadata.controller_of

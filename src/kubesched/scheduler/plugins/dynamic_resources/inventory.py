@@ -1,4 +1,4 @@
-"""The devices on offer, indexed by pool, by node and by who may see them."""
+"""The resource slices, indexed by pool, by node and by which nodes they are for."""
 
 from __future__ import annotations
 
@@ -15,39 +15,39 @@ from kubesched.scheduler.columns import Booleans, NodeView
 from kubesched.scheduler.columns.node_matching import matching_selector
 from kubesched.scheduler.framework import ObjectStore
 from kubesched.scheduler.plugins.dynamic_resources.pools import Pool, RelevantSlice, build_pool
+from kubesched.scheduler.plugins.support.devices.claim_tracker import PoolId
 from kubesched.scheduler.plugins.support.devices.kinds import DeviceKinds
-from kubesched.scheduler.plugins.support.devices.ledger import PoolId
 
 _EVERY_DEVICE: Final = -1
 
 
 @dataclass(frozen=True, slots=True)
-class Reachability:
+class NodeSelection:
     """Nodes that a shared slice (or one device of it) is for: all, one by name, or those that a selector matches."""
 
-    offer: ResourceSlice
+    resource_slice: ResourceSlice
     device: int
     everywhere: bool = False
     node_name: str = ""
     selector: NodeMatcher | None = None
 
-    def reaches(self, nodes: NodeView) -> Booleans:
+    def matches(self, nodes: NodeView) -> Booleans:
         if self.selector is not None:
             return matching_selector(self.selector, nodes)
-        reached = np.full(len(nodes), self.everywhere, dtype=np.bool_)
+        matching = np.full(len(nodes), self.everywhere, dtype=np.bool_)
         if self.node_name and (position := nodes.position_of(self.node_name)) is not None:
-            reached[position] = True
-        return reached
+            matching[position] = True
+        return matching
 
 
 class Inventory:
-    """All resource slices. `touched_nodes` and `shared_version` tell what to look at again."""
+    """All resource slices. `touched_nodes` and `shared_version` say what to look at again."""
 
     def __init__(self, slices: ObjectStore[ResourceSlice], kinds: DeviceKinds, *, partitions: bool) -> None:
         self._partitions = partitions
         self._by_pool: dict[PoolId, dict[str, ResourceSlice]] = {}
         self._local: dict[str, dict[str, ResourceSlice]] = {}
-        self._shared: dict[str, tuple[Reachability, ...]] = {}
+        self._shared: dict[str, tuple[NodeSelection, ...]] = {}
         self._touched_nodes: set[str] = set()
         self._pools: dict[PoolId, dict[object, Pool | None]] = {}
         self._kinds = kinds
@@ -62,35 +62,37 @@ class Inventory:
 
     def nodes_of(self, pool: PoolId) -> Iterable[str]:
         """Nodes with slices of their own in a pool."""
-        return {name for offer in self._by_pool.get(pool, {}).values() if (name := _own_node(offer))}
+        return {name for slice_ in self._by_pool.get(pool, {}).values() if (name := _own_node(slice_))}
 
     @property
-    def reachabilities(self) -> tuple[Reachability, ...]:
+    def node_selections(self) -> tuple[NodeSelection, ...]:
         """Of all slices that are not just for one node."""
-        return tuple(reach for reaches in self._shared.values() for reach in reaches)
+        return tuple(selection for selections in self._shared.values() for selection in selections)
 
     @property
     def problem(self) -> str:
         """Why no pool can be gathered at all: a node selector that cannot be understood."""
-        for reach in self.reachabilities:
-            if reach.selector is not None and (problem := reach.selector.problem):
+        for selection in self.node_selections:
+            if selection.selector is not None and (problem := selection.selector.problem):
                 part = (
-                    "" if reach.device == _EVERY_DEVICE else f"device {reach.offer.spec.devices[reach.device].name} in "
+                    ""
+                    if selection.device == _EVERY_DEVICE
+                    else f"device {selection.resource_slice.spec.devices[selection.device].name} in "
                 )
                 return (
                     f"gather pool information: failed to perform node selection for {part}slice "
-                    f"{reach.offer.metadata.name}: failed to parse node selector: {problem}"
+                    f"{selection.resource_slice.metadata.name}: failed to parse node selector: {problem}"
                 )
         return ""
 
     def own_pools(self, node_name: str, shared: Sequence[RelevantSlice]) -> list[Pool]:
         """The pools in which a node has slices of its own, together with the shared ones of the same pools."""
         own: dict[PoolId, list[RelevantSlice]] = {}
-        for offer in self._local.get(node_name, {}).values():
-            own.setdefault(_pool_id(offer), []).append(RelevantSlice(offer))
+        for slice_ in self._local.get(node_name, {}).values():
+            own.setdefault(_pool_id(slice_), []).append(RelevantSlice(slice_))
         if shared and own:
             for entry in shared:
-                if (pool_id := _pool_id(entry.offer)) in own:
+                if (pool_id := _pool_id(entry.resource_slice)) in own:
                     own[pool_id].append(entry)
         return self._built(own, node_name)
 
@@ -98,14 +100,14 @@ class Inventory:
         """The pools of slices that are not just for one node, as a node without slices of its own sees them."""
         pools: dict[PoolId, list[RelevantSlice]] = {}
         for entry in shared:
-            pools.setdefault(_pool_id(entry.offer), []).append(entry)
+            pools.setdefault(_pool_id(entry.resource_slice), []).append(entry)
         return [pool for pool in self._built(pools, None) if not pool.is_irrelevant]
 
     def _built(self, relevant: dict[PoolId, list[RelevantSlice]], node_name: str | None) -> list[Pool]:
         pools = []
         for pool_id, entries in relevant.items():
             known = self._pools.setdefault(pool_id, {})
-            key = (node_name, tuple((entry.offer.metadata.name, entry.usable) for entry in entries))
+            key = (node_name, tuple((entry.resource_slice.metadata.name, entry.usable) for entry in entries))
             if key not in known:
                 everything = list(self._by_pool[pool_id].values())
                 known[key] = build_pool(pool_id, entries, everything, self._kinds, partitions=self._partitions)
@@ -123,20 +125,20 @@ class Inventory:
             self._add(new)
             self._touch(_pool_id(new))
 
-    def _add(self, offer: ResourceSlice) -> None:
-        name = offer.metadata.name
-        self._by_pool.setdefault(_pool_id(offer), {})[name] = offer
-        if owner := _own_node(offer):
-            self._local.setdefault(owner, {})[name] = offer
+    def _add(self, slice_: ResourceSlice) -> None:
+        name = slice_.metadata.name
+        self._by_pool.setdefault(_pool_id(slice_), {})[name] = slice_
+        if owner := _own_node(slice_):
+            self._local.setdefault(owner, {})[name] = slice_
         else:
-            self._shared[name] = tuple(_reachabilities(offer, partitions=self._partitions))
+            self._shared[name] = tuple(_node_selections(slice_, partitions=self._partitions))
 
-    def _drop(self, offer: ResourceSlice) -> None:
-        name, pool_id = offer.metadata.name, _pool_id(offer)
+    def _drop(self, slice_: ResourceSlice) -> None:
+        name, pool_id = slice_.metadata.name, _pool_id(slice_)
         del self._by_pool[pool_id][name]
         if not self._by_pool[pool_id]:
             del self._by_pool[pool_id]
-        if owner := _own_node(offer):
+        if owner := _own_node(slice_):
             del self._local[owner][name]
         else:
             del self._shared[name]
@@ -144,53 +146,53 @@ class Inventory:
     def _touch(self, pool_id: PoolId) -> None:
         """A pool may be whole, or outdated, because of any of its slices."""
         self._pools.pop(pool_id, None)
-        for offer in self._by_pool.get(pool_id, {}).values():
-            if owner := _own_node(offer):
+        for slice_ in self._by_pool.get(pool_id, {}).values():
+            if owner := _own_node(slice_):
                 self._touched_nodes.add(owner)
             else:
                 self.shared_version += 1
 
 
-def relevant_slices(reached: Iterable[Reachability]) -> list[RelevantSlice]:
-    """Slices, from what of them reaches a node."""
+def relevant_slices(matching: Iterable[NodeSelection]) -> list[RelevantSlice]:
+    """The slices that a node sees, and of each the devices for it."""
     usable: dict[str, set[int]] = {}
-    offers: dict[str, ResourceSlice] = {}
-    for reach in reached:
-        offers[reach.offer.metadata.name] = reach.offer
-        usable.setdefault(reach.offer.metadata.name, set()).add(reach.device)
+    slices: dict[str, ResourceSlice] = {}
+    for selection in matching:
+        slices[selection.resource_slice.metadata.name] = selection.resource_slice
+        usable.setdefault(selection.resource_slice.metadata.name, set()).add(selection.device)
     return [
-        RelevantSlice(offer, None if _EVERY_DEVICE in usable[name] else frozenset(usable[name]))
-        for name, offer in offers.items()
+        RelevantSlice(slice_, None if _EVERY_DEVICE in usable[name] else frozenset(usable[name]))
+        for name, slice_ in slices.items()
     ]
 
 
-def _pool_id(offer: ResourceSlice) -> PoolId:
-    return offer.spec.driver, offer.spec.pool.name
+def _pool_id(slice_: ResourceSlice) -> PoolId:
+    return slice_.spec.driver, slice_.spec.pool.name
 
 
-def _own_node(offer: ResourceSlice) -> str:
+def _own_node(slice_: ResourceSlice) -> str:
     """The one node that looks at a slice. Shared counters are looked at from everywhere."""
-    return "" if offer.spec.shared_counters else offer.spec.node_name or ""
+    return "" if slice_.spec.shared_counters else slice_.spec.node_name or ""
 
 
-def _reachabilities(offer: ResourceSlice, *, partitions: bool) -> Iterable[Reachability]:
-    spec = offer.spec
+def _node_selections(slice_: ResourceSlice, *, partitions: bool) -> Iterable[NodeSelection]:
+    spec = slice_.spec
     if not partitions and (spec.per_device_node_selection is not None or spec.shared_counters):
         return
     if spec.shared_counters:
-        yield Reachability(offer, _EVERY_DEVICE, everywhere=True)
+        yield NodeSelection(slice_, _EVERY_DEVICE, everywhere=True)
     elif spec.all_nodes or spec.node_selector is not None:
-        yield _reachability(offer, _EVERY_DEVICE, "", bool(spec.all_nodes), spec.node_selector)
+        yield _node_selection(slice_, _EVERY_DEVICE, "", bool(spec.all_nodes), spec.node_selector)
     elif spec.per_device_node_selection:
         for k, device in enumerate(spec.devices):
-            yield _reachability(offer, k, device.node_name or "", bool(device.all_nodes), device.node_selector)
+            yield _node_selection(slice_, k, device.node_name or "", bool(device.all_nodes), device.node_selector)
 
 
-def _reachability(
-    offer: ResourceSlice, device: int, node_name: str, everywhere: bool, selector: NodeSelector | None
-) -> Reachability:
+def _node_selection(
+    slice_: ResourceSlice, device: int, node_name: str, everywhere: bool, selector: NodeSelector | None
+) -> NodeSelection:
     if node_name:
-        return Reachability(offer, device, node_name=node_name)
+        return NodeSelection(slice_, device, node_name=node_name)
     if everywhere or selector is None:
-        return Reachability(offer, device, everywhere=everywhere)
-    return Reachability(offer, device, selector=compile_node_selector(selector))
+        return NodeSelection(slice_, device, everywhere=everywhere)
+    return NodeSelection(slice_, device, selector=compile_node_selector(selector))

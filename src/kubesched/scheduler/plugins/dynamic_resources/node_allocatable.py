@@ -20,9 +20,9 @@ from kubesched.objects.resource_names import CPU, EPHEMERAL_STORAGE, MEMORY, is_
 from kubesched.scheduler.columns import Booleans, NodeView, PodTable
 from kubesched.scheduler.framework import PodGroupStates, Reason
 from kubesched.scheduler.plugins.dynamic_resources.claims import claim_names, is_group
-from kubesched.scheduler.plugins.dynamic_resources.draft import Pick
-from kubesched.scheduler.plugins.dynamic_resources.places import NodePools
+from kubesched.scheduler.plugins.dynamic_resources.node_classes import NodePools
 from kubesched.scheduler.plugins.dynamic_resources.pools import PoolDevice
+from kubesched.scheduler.plugins.dynamic_resources.tentative_allocation import Pick
 
 Statuses = tuple[NodeAllocatableResourceClaimStatus, ...]
 """What each claim takes from the node, as the pod's status tells it."""

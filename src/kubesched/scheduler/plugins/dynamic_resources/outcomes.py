@@ -1,4 +1,4 @@
-"""What searches found, kept per place for claims that want the same."""
+"""What searches found, kept per class of nodes for claims that want the same."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 
 from kubesched.scheduler.columns import Integers
 from kubesched.scheduler.columns.types import grown
-from kubesched.scheduler.plugins.dynamic_resources.draft import Pick
 from kubesched.scheduler.plugins.dynamic_resources.requests import Alternative, ClaimPlan
+from kubesched.scheduler.plugins.dynamic_resources.tentative_allocation import Pick
 
 CANNOT_ALLOCATE: Final = "cannot allocate all claims"
 INVALID_POOLS: Final = "invalid resource pools were encountered"
@@ -54,24 +54,24 @@ def score_of_rank(rank: int) -> int:
     return _LIST_SIZE - rank
 
 
-class KeptOutcomes:
-    """For claims that want the same: the outcome at each place that was searched. Few outcomes differ."""
+class OutcomeCache:
+    """For claims that want the same: the outcome for each class of nodes that was searched. Few outcomes differ."""
 
     def __init__(self) -> None:
         self.outcomes: list[Outcome] = []
         self._number_of: dict[object, int] = {}
         self._numbers: Integers = np.full(64, UNKNOWN, dtype=np.int64)
 
-    def numbers(self, places: Integers) -> Integers:
-        """For each place, the number of its outcome in `outcomes`, or UNKNOWN."""
-        highest = int(places.max()) if len(places) else 0
+    def numbers(self, node_classes: Integers) -> Integers:
+        """For each class, the number of its outcome in `outcomes`, or UNKNOWN."""
+        highest = int(node_classes.max()) if len(node_classes) else 0
         if highest >= len(self._numbers):
             self._numbers = grown(self._numbers, 2 * highest, UNKNOWN)
-        return self._numbers[places]
+        return self._numbers[node_classes]
 
-    def add(self, place: int, outcome: Outcome) -> None:
-        """Only for places that `numbers` was asked about."""
+    def add(self, node_class: int, outcome: Outcome) -> None:
+        """Only for classes that `numbers` was asked about."""
         number = self._number_of.setdefault(outcome.content(), len(self.outcomes))
         if number == len(self.outcomes):
             self.outcomes.append(outcome)
-        self._numbers[place] = number
+        self._numbers[node_class] = number

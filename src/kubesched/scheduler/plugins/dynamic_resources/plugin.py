@@ -68,7 +68,7 @@ class DynamicResources(
         self._writer = ClaimWriter(handle.api, handle.clock, stamps=features.binding_conditions)
         self._timeout = (args.filter_timeout or timedelta()).total_seconds() if features.filter_timeout else 0.0
         self._binding_timeout = (args.binding_timeout or _BINDING_TIMEOUT).total_seconds()
-        self.alters_pods = features.node_allocatable
+        self.changes_assumed_pod = features.node_allocatable
         self._group_claims = GroupClaims(self._devices, handle.pod_groups, self._writer)
         self._pre_binding = PreBinding(handle, self._devices, self._writer, self._binding_timeout)
         self._may_mean_devices = PerRequests(lambda pod: bool(requested_extended_resources(pod)))
@@ -158,7 +158,7 @@ class DynamicResources(
     def normalize_scores(self, state: CycleState, pod: PodTemplate, scores: Integers) -> Integers:
         return in_proportion(scores)
 
-    def altered(self, state: CycleState, pod: Pod, node_name: str) -> Pod:
+    def assumed_pod(self, state: CycleState, pod: Pod, node_name: str) -> Pod:
         attempt, row = state.get(NAME), self._handle.cluster.nodes.row_of.get(node_name)
         if not isinstance(attempt, Attempt) or row is None:
             return pod
@@ -172,7 +172,7 @@ class DynamicResources(
         attempt = state.get(NAME)
         if isinstance(attempt, Attempt) and attempt.claims:
             # It cannot wait for the API server. Whatever is left undone is repaired by the next attempt.
-            for cleanup in unreserve(attempt, pod, self._devices.ledger, self._writer):
+            for cleanup in unreserve(attempt, pod, self._devices.claim_tracker, self._writer):
                 self._handle.start_task(cleanup)
 
     def pre_bind_preflight(self, state: CycleState, pod: Pod, node_name: str) -> Status:

@@ -9,8 +9,8 @@ from typing import Final
 
 from kubesched.objects import ResourceSlice
 from kubesched.objects.dra import CounterSet
+from kubesched.scheduler.plugins.support.devices.claim_tracker import PoolId, PoolUsage
 from kubesched.scheduler.plugins.support.devices.kinds import DeviceKind, DeviceKinds
-from kubesched.scheduler.plugins.support.devices.ledger import PoolId, PoolUsage
 
 CounterAmounts = Mapping[str, Mapping[str, int]]
 """By counter set and counter, in nanos."""
@@ -20,7 +20,7 @@ CounterAmounts = Mapping[str, Mapping[str, int]]
 class PoolDevice:
     name: str
     kind: DeviceKind
-    offer: ResourceSlice
+    resource_slice: ResourceSlice
     """The slice that offers it: it says on which nodes."""
     is_here: bool = True
     """False: its slice has others that the node can use, but not this one. Selectors are asked about it all the same,
@@ -101,7 +101,7 @@ UNTOUCHED: Final = PoolState()
 class RelevantSlice:
     """A slice that a node looks at, and which of its devices the node can use (None: all)."""
 
-    offer: ResourceSlice
+    resource_slice: ResourceSlice
     usable: frozenset[int] | None = None
 
 
@@ -118,34 +118,34 @@ def build_pool(
     `partitions` is the gate DRAPartitionableDevices.
     """
     relevant = list(relevant)
-    generation = max(entry.offer.spec.pool.generation for entry in relevant)
-    current = [entry for entry in relevant if entry.offer.spec.pool.generation == generation]
-    expected = current[0].offer.spec.pool.resource_slice_count
-    whole: list[ResourceSlice] = [entry.offer for entry in current]
+    generation = max(entry.resource_slice.spec.pool.generation for entry in relevant)
+    current = [entry for entry in relevant if entry.resource_slice.spec.pool.generation == generation]
+    expected = current[0].resource_slice.spec.pool.resource_slice_count
+    whole: list[ResourceSlice] = [entry.resource_slice for entry in current]
     if len(current) != expected:
-        if any(offer.spec.pool.generation > generation for offer in all_slices):
+        if any(slice_.spec.pool.generation > generation for slice_ in all_slices):
             return None
-        whole = [offer for offer in all_slices if offer.spec.pool.generation == generation]
+        whole = [slice_ for slice_ in all_slices if slice_.spec.pool.generation == generation]
         if len(whole) != expected:
             return Pool(pool_id, is_incomplete=True)
-    current.sort(key=lambda entry: entry.offer.metadata.name)
-    offering = [entry for entry in current if not (partitions and entry.offer.spec.shared_counters)]
-    names = [device.name for entry in offering for device in entry.offer.spec.devices]
+    current.sort(key=lambda entry: entry.resource_slice.metadata.name)
+    offering = [entry for entry in current if not (partitions and entry.resource_slice.spec.shared_counters)]
+    names = [device.name for entry in offering for device in entry.resource_slice.spec.devices]
     if len(names) != len(set(names)):
         return Pool(pool_id, is_invalid=True)
     devices = tuple(_devices(offering, kinds))
-    prepares = any(device.binding_conditions for entry in offering for device in entry.offer.spec.devices)
+    prepares = any(device.binding_conditions for entry in offering for device in entry.resource_slice.spec.devices)
     if not partitions:
         return Pool(pool_id, devices, needs_preparation=prepares)
-    counters = _counters(set_ for entry in current for set_ in entry.offer.spec.shared_counters)
-    seen = {entry.offer.metadata.name for entry in current}
-    others = [offer for offer in whole if offer.metadata.name not in seen]
-    if counters is None or not _consume_what_exists((*(entry.offer for entry in current), *others), counters):
+    counters = _counters(set_ for entry in current for set_ in entry.resource_slice.spec.shared_counters)
+    seen = {entry.resource_slice.metadata.name for entry in current}
+    others = [slice_ for slice_ in whole if slice_.metadata.name not in seen]
+    if counters is None or not _consume_what_exists((*(entry.resource_slice for entry in current), *others), counters):
         return Pool(pool_id, is_invalid=True)
     elsewhere = tuple(
-        PoolDevice(device.name, kinds.of(pool_id[0], device), offer)
-        for offer in others
-        for device in offer.spec.devices
+        PoolDevice(device.name, kinds.of(pool_id[0], device), slice_)
+        for slice_ in others
+        for device in slice_.spec.devices
         if device.consumes_counters
     )
     return Pool(pool_id, devices, elsewhere, counters, needs_preparation=prepares)
@@ -153,9 +153,11 @@ def build_pool(
 
 def _devices(offering: Iterable[RelevantSlice], kinds: DeviceKinds) -> Iterator[PoolDevice]:
     for entry in offering:
-        for k, device in enumerate(entry.offer.spec.devices):
+        for k, device in enumerate(entry.resource_slice.spec.devices):
             is_here = entry.usable is None or k in entry.usable
-            yield PoolDevice(device.name, kinds.of(entry.offer.spec.driver, device), entry.offer, is_here)
+            yield PoolDevice(
+                device.name, kinds.of(entry.resource_slice.spec.driver, device), entry.resource_slice, is_here
+            )
 
 
 def _counters(sets: Iterable[CounterSet]) -> CounterAmounts | None:
@@ -171,7 +173,7 @@ def _counters(sets: Iterable[CounterSet]) -> CounterAmounts | None:
 def _consume_what_exists(slices: Iterable[ResourceSlice], counters: CounterAmounts) -> bool:
     return all(
         taken.counter_set in counters and taken.counters.keys() <= counters[taken.counter_set].keys()
-        for offer in slices
-        for device in offer.spec.devices
+        for slice_ in slices
+        for device in slice_.spec.devices
         for taken in device.consumes_counters
     )

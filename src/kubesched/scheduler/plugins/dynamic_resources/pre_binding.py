@@ -44,7 +44,7 @@ class PreBinding:
                 if not is_reserved_for(pod, claim, or_group=self._devices.features.group_claims):
                     await self._bind(attempt, k, pod, node_name)
             if attempt.chosen_statuses:
-                await self._tell_taken_from_node(attempt, pod)
+                await self._write_taken_from_node(attempt, pod)
             if self._devices.features.binding_conditions and wait_is_needed(claims):
                 await self._wait(attempt, pod, node_name)
         except (ClientError, InvalidObjectError, DeviceNotReady) as error:
@@ -62,7 +62,7 @@ class PreBinding:
             if is_special and is_in_memory(claim):
                 claim = attempt.claims.claims[position] = await self._create(attempt, node_name)
             async with self._turn(claim):
-                claim = self._devices.ledger.latest(claim)
+                claim = self._devices.claim_tracker.latest(claim)
                 may_be_shared = pod.spec.scheduling_group is not None
                 claim = await self._writer.bind(claim, consumer, allocation, may_be_shared=may_be_shared)
                 attempt.claims.claims[position] = claim
@@ -70,9 +70,9 @@ class PreBinding:
         finally:
             if allocation is not None:
                 uid = attempt.pending_uids.pop(position, "")
-                self._devices.ledger.remove_pending(uid, pod.metadata.uid, is_written=is_assumed)
+                self._devices.claim_tracker.remove_pending(uid, pod.metadata.uid, is_written=is_assumed)
         if is_special:
-            await self._tell_pod(attempt, pod, claim)
+            await self._write_pod_status(attempt, pod, claim)
 
     def _turn(self, claim: ResourceClaim) -> asyncio.Lock:
         """Pods of a group that share a claim are bound at the same moment: one after the other they do not conflict."""
@@ -93,17 +93,17 @@ class PreBinding:
 
     async def _assume(self, claim: ResourceClaim, *, is_special: bool) -> bool:
         """Count on what was just written. A claim that was just created may take a moment to be known."""
-        ledger = self._devices.ledger
+        tracker = self._devices.claim_tracker
         for _ in range(_SPECIAL_CLAIM_POLLS):
-            is_assumed = ledger.assume(claim)
+            is_assumed = tracker.assume(claim)
             if is_assumed or not is_special:
                 return is_assumed
-            if ledger.get(claim.metadata.namespace, claim.metadata.name) is not None:
+            if tracker.get(claim.metadata.namespace, claim.metadata.name) is not None:
                 return False
             await self._handle.clock.sleep(_SPECIAL_CLAIM_POLL_SECONDS)
         return False
 
-    async def _tell_pod(self, attempt: Attempt, pod: Pod, claim: ResourceClaim) -> None:
+    async def _write_pod_status(self, attempt: Attempt, pod: Pod, claim: ResourceClaim) -> None:
         variant = attempt.node_result.wanted.variant if attempt.node_result is not None else None
         if variant is None or not variant.mappings:
             raise InvalidObjectError(
@@ -113,14 +113,14 @@ class PreBinding:
             request_mappings=variant.mappings, resource_claim_name=claim.metadata.name
         )
         try:
-            await self._writer.tell_pod(pod, status)
+            await self._writer.write_pod_status(pod, status)
         except ClientError as error:
             raise InvalidObjectError(f"update pod {pod.key} ExtendedResourceClaimStatus: {error}") from error
 
-    async def _tell_taken_from_node(self, attempt: Attempt, pod: Pod) -> None:
-        attempt.is_told = True
+    async def _write_taken_from_node(self, attempt: Attempt, pod: Pod) -> None:
+        attempt.is_in_pod_status = True
         try:
-            await self._writer.tell_taken_from_node(pod, attempt.chosen_statuses)
+            await self._writer.write_taken_from_node(pod, attempt.chosen_statuses)
         except ClientError as error:
             raise InvalidObjectError(f"updating pod {pod.key} NodeAllocatableResourceClaimStatuses: {error}") from error
 
@@ -136,9 +136,9 @@ class PreBinding:
             result = "timeout" if isinstance(error, DeviceLate) else "failure"
             raise
         finally:
-            self._tell_observer(attempt, result, clock.monotonic() - started)
+            self._report_wait(attempt, result, clock.monotonic() - started)
 
-    def _tell_observer(self, attempt: Attempt, result: str, seconds: float) -> None:
+    def _report_wait(self, attempt: Attempt, result: str, seconds: float) -> None:
         observer, profile = self._handle.device_observer, self._handle.profile_name
         for claim in attempt.claims.claims:
             if claim.status.allocation is not None:
@@ -155,7 +155,7 @@ class PreBinding:
 
     def _all_ready(self, attempt: Attempt) -> bool:
         for k, known in enumerate(attempt.claims.claims):
-            claim = self._devices.ledger.get(known.metadata.namespace, known.metadata.name)
+            claim = self._devices.claim_tracker.get(known.metadata.namespace, known.metadata.name)
             if claim is None:
                 raise InvalidObjectError(f'could not find ResourceClaim "{known.metadata.key}"')
             attempt.claims.claims[k] = claim

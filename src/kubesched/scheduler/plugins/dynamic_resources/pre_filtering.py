@@ -37,7 +37,7 @@ def prepare(attempt: Attempt, info: PodInfo, devices: Devices, placed_group_memb
     extended = requested_extended_resources(info.template) if devices.features.extended_resources else ()
     if any(devices.backing.of(name) is not None for name, _ in extended):
         attempt.extended = extended
-        claims.claims.append(special_claim(pod, devices.ledger))
+        claims.claims.append(special_claim(pod, devices.claim_tracker))
     if devices.features.group_claims:
         try:
             claims.consumers = consumers_of(pod, used, devices.groups)
@@ -47,8 +47,8 @@ def prepare(attempt: Attempt, info: PodInfo, devices: Devices, placed_group_memb
         return SKIP
     for k, claim in enumerate(claims.claims):
         uid = claim.metadata.uid
-        if claim.status.allocation is None and (pending := devices.ledger.pending(uid)) is not None:
-            if not devices.ledger.is_held_by(uid, placed_group_members):
+        if claim.status.allocation is None and (pending := devices.claim_tracker.pending(uid)) is not None:
+            if not devices.claim_tracker.is_held_by(uid, placed_group_members):
                 return Status.unresolvable(f"resource claim {claim.metadata.key} is in the process of being allocated")
             claims.shared[k] = pending
         allocation = claims.allocation(k)

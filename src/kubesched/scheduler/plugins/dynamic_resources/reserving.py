@@ -18,7 +18,7 @@ from kubesched.scheduler.plugins.dynamic_resources.claim_writer import ClaimWrit
 from kubesched.scheduler.plugins.dynamic_resources.claims import is_reserved_for
 from kubesched.scheduler.plugins.dynamic_resources.devices import Devices
 from kubesched.scheduler.plugins.dynamic_resources.extended_resources import is_in_memory
-from kubesched.scheduler.plugins.support.devices.ledger import Ledger
+from kubesched.scheduler.plugins.support.devices.claim_tracker import ClaimTracker
 from kubesched.telemetry.logging import log
 
 
@@ -29,7 +29,14 @@ def reserve(attempt: Attempt, pod: Pod, node_name: str, handle: Handle, devices:
     for k, allocation in attempt.claims.shared.items():
         # When the group is committed, the pod that comes first may have got other share ids than in the trial.
         claim = attempt.claims.claims[k]
-        _hold(attempt, k, claim, devices.ledger.pending(claim.metadata.uid) or allocation, pod, devices.ledger)
+        _hold(
+            attempt,
+            k,
+            claim,
+            devices.claim_tracker.pending(claim.metadata.uid) or allocation,
+            pod,
+            devices.claim_tracker,
+        )
     waiting = attempt.claims.to_allocate()
     if not waiting:
         return SUCCESS
@@ -38,7 +45,7 @@ def reserve(attempt: Attempt, pod: Pod, node_name: str, handle: Handle, devices:
         # Device plugins provide the extended resources there: nothing to allocate.
         needs_devices = any(k < attempt.claims.own for k, _ in waiting)
         return Status.failed("claim allocation not found for node") if needs_devices else SUCCESS
-    pools = devices.places.pools(row)
+    pools = devices.node_classes.pools(row)
     plans, outcome = result.wanted.plans, result.outcome
     parts = zip(waiting, plans, outcome.picks, outcome.chosen(plans), strict=True)
     for (k, _), plan, picks, chosen in parts:
@@ -47,42 +54,44 @@ def reserve(attempt: Attempt, pod: Pod, node_name: str, handle: Handle, devices:
         except InvalidObjectError as error:
             problem = f"create NodeSelector for claim {plan.claim.metadata.name}: {error.problem}"
             return Status.failed(problem)
-        _hold(attempt, k, plan.claim, allocation, pod, devices.ledger)
+        _hold(attempt, k, plan.claim, allocation, pod, devices.claim_tracker)
     attempt.node_result = result
     return SUCCESS
 
 
 def _hold(
-    attempt: Attempt, position: int, claim: ResourceClaim, allocation: AllocationResult, pod: Pod, ledger: Ledger
+    attempt: Attempt, position: int, claim: ResourceClaim, allocation: AllocationResult, pod: Pod, tracker: ClaimTracker
 ) -> None:
     attempt.decided[position] = allocation
     attempt.pending_uids[position] = claim.metadata.uid
     status = replace(claim.status, allocation=allocation)
-    ledger.add_pending(replace(claim, status=status), pod.metadata.uid)
+    tracker.add_pending(replace(claim, status=status), pod.metadata.uid)
 
 
-def unreserve(attempt: Attempt, pod: Pod, ledger: Ledger, writer: ClaimWriter) -> Iterable[Coroutine[Any, Any, None]]:
+def unreserve(
+    attempt: Attempt, pod: Pod, tracker: ClaimTracker, writer: ClaimWriter
+) -> Iterable[Coroutine[Any, Any, None]]:
     """Let go of everything; returns what is left to write."""
     cleanups = []
     for k, claim in enumerate(attempt.claims.claims):
         uid = attempt.pending_uids.pop(k, "")
-        if uid and ledger.remove_pending(uid, pod.metadata.uid):
-            ledger.forget(claim.metadata.namespace, claim.metadata.name)
+        if uid and tracker.remove_pending(uid, pod.metadata.uid):
+            tracker.forget(claim.metadata.namespace, claim.metadata.name)
         if k >= attempt.claims.own:
             if not is_in_memory(claim):
                 cleanups.append(_quietly(writer.delete(claim), "delete", claim))
         elif claim.status.allocation is not None and is_reserved_for(pod, claim):
-            cleanups.append(_quietly(_release(claim, pod, ledger, writer), "unreserve", claim))
-    if attempt.is_told:
-        attempt.is_told = False
-        cleanups.append(_quietly(writer.tell_taken_from_node(pod, ()), "clear in the pod's status", claim))
+            cleanups.append(_quietly(_release(claim, pod, tracker, writer), "unreserve", claim))
+    if attempt.is_in_pod_status:
+        attempt.is_in_pod_status = False
+        cleanups.append(_quietly(writer.write_taken_from_node(pod, ()), "clear in the pod's status", claim))
     attempt.decided.clear()
     return cleanups
 
 
-async def _release(claim: ResourceClaim, pod: Pod, ledger: Ledger, writer: ClaimWriter) -> None:
+async def _release(claim: ResourceClaim, pod: Pod, tracker: ClaimTracker, writer: ClaimWriter) -> None:
     # Others may have written it before this gets its turn.
-    await writer.release(ledger.latest(claim), pod.metadata.uid)
+    await writer.release(tracker.latest(claim), pod.metadata.uid)
 
 
 async def _quietly(writing: Coroutine[Any, Any, object], action: str, claim: ResourceClaim) -> None:

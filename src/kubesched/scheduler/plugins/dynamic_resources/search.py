@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from kubesched.errors import InvalidObjectError
-from kubesched.scheduler.plugins.dynamic_resources.draft import DevicePosition, Draft, Pick
 from kubesched.scheduler.plugins.dynamic_resources.features import DeviceFeatures
-from kubesched.scheduler.plugins.dynamic_resources.places import NodePools
+from kubesched.scheduler.plugins.dynamic_resources.node_classes import NodePools
 from kubesched.scheduler.plugins.dynamic_resources.requests import Alternative, ClaimPlan
+from kubesched.scheduler.plugins.dynamic_resources.tentative_allocation import DevicePosition, Pick, TentativeAllocation
 from kubesched.scheduler.plugins.support.devices.selection import Selectors
 
 MOST_DEVICES_PER_CLAIM: Final = 32
@@ -61,7 +61,7 @@ class Search:
         self._selectors = selectors
         self._features = features
         self._check_time = check_time
-        self._draft = Draft(plans, node, features)
+        self._allocation = TentativeAllocation(plans, node, features)
         self._everything: dict[Alternative, list[DevicePosition]] = {}
         self.choices: dict[tuple[int, int], int] = {}
         """By claim and request: the chosen entry of a prioritised list."""
@@ -69,7 +69,7 @@ class Search:
     @property
     def picks(self) -> list[list[Pick]]:
         """The chosen devices of each claim."""
-        return self._draft.picks
+        return self._allocation.picks
 
     def run(self) -> bool:
         """Whether all claims can be satisfied. InvalidObjectError if a claim makes no sense here."""
@@ -115,7 +115,7 @@ class Search:
             found += [
                 (p, k)
                 for k in range(len(pool.devices))
-                if self._is_selected(alternative, (p, k)) and self._draft.has_capacity(alternative, (p, k))
+                if self._is_selected(alternative, (p, k)) and self._allocation.has_capacity(alternative, (p, k))
             ]
         return found
 
@@ -154,7 +154,9 @@ class Search:
         return Answer.EXCEEDED if always_exceeded else Answer.FAILED
 
     def _take_next_of_all(self, at: _Level, alternative: Alternative) -> _Search:
-        undo = self._draft.take(at.claim, alternative, self._everything[alternative][at.device], must=True)
+        undo = self._allocation.allocate_device(
+            at.claim, alternative, self._everything[alternative][at.device], must=True
+        )
         if undo is None:
             return Answer.FAILED
         answer = yield _Level(at.claim, at.request, at.choice, at.device + 1)
@@ -162,32 +164,32 @@ class Search:
         return answer
 
     def _decide_device(self, at: _Level, alternative: Alternative) -> _Search:
-        draft, hopeless = self._draft, set()
+        allocation, hopeless = self._allocation, set()
         for p in range(at.start[0], len(self._pools)):
             pool = self._pools[p]
             if pool.is_incomplete or pool.is_invalid:
                 continue
             for k in range(at.start[1] if p == at.start[0] else 0, len(pool.devices)):
                 position = (p, k)
-                if not draft.is_free(at.claim, alternative, position):
+                if not allocation.is_free(at.claim, alternative, position):
                     continue
                 # What could not be completed with one device cannot be with its like: there are even fewer left then.
-                likeness = draft.likeness(position)
-                if likeness in hopeless or not self._is_selected(alternative, position):
+                equivalence_key = allocation.equivalence_key(position)
+                if equivalence_key in hopeless or not self._is_selected(alternative, position):
                     continue
-                if not draft.has_capacity(alternative, position):
+                if not allocation.has_capacity(alternative, position):
                     continue
-                undo = draft.take(at.claim, alternative, position, must=False)
+                undo = allocation.allocate_device(at.claim, alternative, position, must=False)
                 if undo is not None:
                     answer = yield _Level(at.claim, at.request, at.choice, at.device + 1, (p, k + 1))
                     undo()
                     if answer is Answer.EXCEEDED:
                         return answer
-                hopeless.add(likeness)
+                hopeless.add(equivalence_key)
         return Answer.FAILED
 
     def _is_selected(self, alternative: Alternative, position: DevicePosition) -> bool:
-        device = self._draft.device(position)
+        device = self._allocation.device(position)
         if device.kind.device.binding_conditions and not self._features.binding_conditions:
             return False
         return self._selectors.select(alternative.conditions, device.kind) and device.is_here

@@ -61,12 +61,12 @@ class ScoredDevices:
     def count_for(self, resources: Sequence[ScoredResource]) -> bool:
         """Whether scores by these resources depend on devices."""
         totals = self.totals
-        return totals is not None and any(totals.stand_behind(resource.name) for resource in resources)
+        return totals is not None and any(totals.is_backed_by_devices(resource.name) for resource in resources)
 
     def fill_in(self, resource: str, nodes: NodeView, capacity: Capacity, used: Amount) -> tuple[Capacity, Amount]:
         """Capacity and use of a resource, by devices where a node has none of it itself."""
         totals = self.totals
-        if totals is None or not totals.stand_behind(resource):
+        if totals is None or not totals.is_backed_by_devices(resource):
             return capacity, used
         devices, taken = totals.of(resource, nodes)
         has_none = column(capacity.amount, nodes) == 0

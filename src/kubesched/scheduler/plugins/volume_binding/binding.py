@@ -18,8 +18,8 @@ from kubesched.scheduler.plugins.support.storage.claims import (
     is_fully_bound,
     not_found,
 )
-from kubesched.scheduler.plugins.volume_binding.reachability import affinity_of, as_seen_from
 from kubesched.scheduler.plugins.volume_binding.reservation import Binding, Reservation
+from kubesched.scheduler.plugins.volume_binding.volume_affinity import affinity_of, as_translated_on
 
 _FIRST_PAUSE: Final = 0.02
 _LONGEST_PAUSE: Final = 1.0
@@ -153,7 +153,7 @@ def _as_written(metadata: ObjectMeta, answer: ObjectMeta) -> ObjectMeta:
 def _reach_problem(volume: PersistentVolume, node: Node, csi_node: CSINode | None, untranslatable: str) -> str:
     """Why a node no longer reaches a volume (its labels may have changed); empty if it does."""
     try:
-        affinity = affinity_of(as_seen_from(volume, csi_node))
+        affinity = affinity_of(as_translated_on(volume, csi_node))
     except InvalidObjectError as error:
         return f"{untranslatable}{error}"
     if affinity is None or affinity.matches(node.metadata.labels, ""):

@@ -17,8 +17,8 @@ from kubesched.scheduler.plugins.support.storage.csi_nodes import CsiNodeColumns
 from kubesched.scheduler.plugins.volume_binding.assume_cache import AssumeCache
 from kubesched.scheduler.plugins.volume_binding.pod_claims import PodClaims
 from kubesched.scheduler.plugins.volume_binding.provisioning import StorageCapacities, in_topologies, provisions
-from kubesched.scheduler.plugins.volume_binding.reachability import Way, reachable_where_bound
-from kubesched.scheduler.plugins.volume_binding.shelves import NONE
+from kubesched.scheduler.plugins.volume_binding.size_index import NONE
+from kubesched.scheduler.plugins.volume_binding.volume_affinity import VolumeAffinity, nodes_with_access
 from kubesched.scheduler.plugins.volume_binding.volume_pool import Picks, VolumePool
 
 NODE_CONFLICT: Final = Reason.unresolvable("node(s) didn't match PersistentVolume's node affinity")
@@ -96,11 +96,11 @@ class VolumeFinder:
             self._serve(claims.delayed, nodes, found)
         return found
 
-    def ways_to(self, claims: tuple[PersistentVolumeClaim, ...]) -> tuple[Way, ...] | None:
-        """From where the volumes of bound claims can be reached; None if one of them is not known."""
+    def affinities_of(self, claims: tuple[PersistentVolumeClaim, ...]) -> tuple[VolumeAffinity, ...] | None:
+        """The node affinities of the volumes of bound claims; None if one of them is not known."""
         volumes = [self._volumes.get(claim.spec.volume_name) for claim in claims]
-        ways = tuple([Way.to(volume) for volume in volumes if volume is not None])
-        return ways if len(ways) == len(claims) else None
+        affinities = tuple([VolumeAffinity.of(volume) for volume in volumes if volume is not None])
+        return affinities if len(affinities) == len(claims) else None
 
     def bindings(self, found: Found, position: int) -> list[tuple[PersistentVolume, PersistentVolumeClaim]]:
         """The volumes that the claims would get on one node."""
@@ -118,7 +118,7 @@ class VolumeFinder:
             if volume is None:
                 found.misses(is_open if is_open is not None else np.ones(len(nodes), dtype=np.bool_), NO_VOLUME)
                 return
-            reached, unclear, problem = reachable_where_bound(Way.to(volume), nodes, self._csi_nodes)
+            reached, unclear, problem = nodes_with_access(VolumeAffinity.of(volume), nodes, self._csi_nodes)
             if problem:
                 found.errors.append((unclear if is_open is None else unclear & is_open, problem))
                 reached = reached & ~unclear

@@ -51,7 +51,7 @@ _RESERVATION: Final = (NAME, "reservation")
 
 
 class VolumeBinding(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, ReservePlugin, PreBindPlugin):
-    """Finds a node that reaches the pod's volumes or can get them, and has them bound before the pod is.
+    """Finds a node that has access to the pod's volumes or can get them, and has them bound before the pod is.
 
     Everything up to Score depends on the pod's template, on nodes' labels and on storage objects alone, so that
     answers are kept while no storage object changes. Reserve looks again at the chosen node, instead of remembering
@@ -91,12 +91,12 @@ class VolumeBinding(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, 
         return (self._claims.version, self._volumes.version, *[store.version for store in self._stores])
 
     def signature(self, pod: PodTemplate) -> Hashable:
-        """Of claims that are bound already, only from where their volumes can be reached."""
+        """Of claims that are bound already, only their volumes' node affinities."""
         if not pod.volume_claims:
             return ()
         self._claims.refresh()
         claims = self._sorter.sort(pod)
-        return None if isinstance(claims, Status) or claims.delayed else self._finder.ways_to(claims.bound)
+        return None if isinstance(claims, Status) or claims.delayed else self._finder.affinities_of(claims.bound)
 
     def concerns(self, pod: PodTemplate) -> bool:
         return bool(pod.volume_claims)

@@ -17,8 +17,8 @@ from kubesched.objects.storage import TopologySelectorTerm
 from kubesched.scheduler.columns import Booleans, Integers, JournalReader, NodeView
 from kubesched.scheduler.framework import ObjectStores
 from kubesched.scheduler.plugins.support.storage.claims import STORAGE
-from kubesched.scheduler.plugins.volume_binding.reachability import reachable
-from kubesched.scheduler.plugins.volume_binding.shelves import NONE, Shelves
+from kubesched.scheduler.plugins.volume_binding.size_index import NONE, SizeIndex
+from kubesched.scheduler.plugins.volume_binding.volume_affinity import matching_nodes
 
 _NO_PROVISIONER: Final = "kubernetes.io/no-provisioner"
 _NANOS: Final = 10**9
@@ -31,7 +31,7 @@ def provisions(storage_class: StorageClass) -> bool:
 def in_topologies(storage_class: StorageClass, nodes: NodeView) -> Booleans:
     """Nodes in one of the class's topologies; all, if it names none."""
     allowed = storage_class.allowed_topologies
-    return reachable(_compile_topologies(allowed) if allowed else None, nodes)
+    return matching_nodes(_compile_topologies(allowed) if allowed else None, nodes)
 
 
 @lru_cache(maxsize=1 << 10)
@@ -63,12 +63,12 @@ class StorageCapacities:
         self._drivers = objects.of(CSIDriver)
         self._capacities = objects.of(CSIStorageCapacity)
         self._changes = JournalReader(self._capacities.changes)
-        self._shelves = Shelves()
+        self._by_class = SizeIndex()
 
     def refresh(self) -> None:
         changed = self._changes.news()
         if changed is None:
-            changed = [*self._shelves.names(), *(capacity.metadata.key for capacity in self._capacities)]
+            changed = [*self._by_class.names(), *(capacity.metadata.key for capacity in self._capacities)]
         for key in changed:
             self._file(key)
 
@@ -81,13 +81,13 @@ class StorageCapacities:
         driver = self._drivers.get(storage_class.provisioner)
         if request is None or driver is None or not driver.spec.storage_capacity:
             return None
-        return self._shelves.smallest((storage_class.metadata.name,), request.value() * _NANOS, nodes)
+        return self._by_class.smallest((storage_class.metadata.name,), request.value() * _NANOS, nodes)
 
     def reported(self, reports: Integers) -> Integers:
         """The capacity in bytes of reports that `sufficient` has found; 0 where one says nothing of it."""
         capacities = np.zeros(len(reports), dtype=np.int64)
         for report in np.unique(reports[reports != NONE]).tolist():
-            capacity = self._capacities.get(self._shelves.name(report))
+            capacity = self._capacities.get(self._by_class.name(report))
             if capacity is not None and capacity.capacity is not None:
                 capacities[reports == report] = capacity.capacity.value()
         return capacities
@@ -95,11 +95,11 @@ class StorageCapacities:
     def _file(self, key: str) -> None:
         capacity = self._capacities.get(key)
         limit = volume_limit(capacity) if capacity is not None else None
-        reach = _topology(capacity) if capacity is not None else None
-        if capacity is not None and limit is not None and reach is not None:
-            self._shelves.put(capacity.storage_class_name, key, limit.value() * _NANOS, reach)
+        topology = _topology(capacity) if capacity is not None else None
+        if capacity is not None and limit is not None and topology is not None:
+            self._by_class.add(capacity.storage_class_name, key, limit.value() * _NANOS, topology)
         else:
-            self._shelves.take(key)
+            self._by_class.remove(key)
 
 
 def _topology(capacity: CSIStorageCapacity) -> NodeMatcher | None:

@@ -16,11 +16,11 @@ from kubesched.objects.selectors import compile_label_selector
 from kubesched.scheduler.columns import Booleans, Integers, NodeView
 from kubesched.scheduler.plugins.support.storage.claims import STORAGE, class_of_claim, class_of_volume, is_bound_to
 from kubesched.scheduler.plugins.volume_binding.assume_cache import AssumeCache
-from kubesched.scheduler.plugins.volume_binding.reachability import affinity_of, reachable
-from kubesched.scheduler.plugins.volume_binding.shelves import NONE, Eligible, Shelves
+from kubesched.scheduler.plugins.volume_binding.size_index import NONE, Eligible, SizeIndex
+from kubesched.scheduler.plugins.volume_binding.volume_affinity import affinity_of, matching_nodes
 
-_SET_ASIDE: Final = -2
-"""Stands for the one volume that is bound to the claim already."""
+_PRE_BOUND: Final = -2
+"""Stands for the one volume that is bound to the claim already (pre-bound)."""
 _FILESYSTEM: Final = "Filesystem"
 
 
@@ -39,8 +39,8 @@ class Picks:
 
     claim: PersistentVolumeClaim
     items: Integers
-    set_aside: str = ""
-    """The name of the volume that is bound to the claim, where `items` says so."""
+    pre_bound: str = ""
+    """The name of the volume that is pre-bound to the claim, where `items` says so."""
 
     @property
     def found(self) -> Booleans:
@@ -54,9 +54,9 @@ class VolumePool:
     def __init__(self, volumes: AssumeCache[PersistentVolume], *, with_attributes_classes: bool) -> None:
         self._volumes = volumes
         self._with_attributes_classes = with_attributes_classes
-        self._free = Shelves()
+        self._free = SizeIndex()
         self._shapes: defaultdict[str, set[Shape]] = defaultdict(set)
-        self._set_aside: defaultdict[tuple[str, str], set[str]] = defaultdict(set)  # by claim, names of volumes
+        self._pre_bound: defaultdict[tuple[str, str], set[str]] = defaultdict(set)  # by claim, names of volumes
         self._claim_of: dict[str, tuple[str, str]] = {}
 
     def refresh(self) -> None:
@@ -81,10 +81,10 @@ class VolumePool:
         InvalidObjectError for a claim that cannot be understood.
         """
         eligible = self._eligible(claim)
-        set_aside = self._set_aside_for(claim)
-        if set_aside is not None and all(picks.set_aside != set_aside.metadata.name for picks in earlier):
-            reached = reachable(affinity_of(set_aside), nodes)
-            return Picks(claim, np.where(reached, _SET_ASIDE, NONE), set_aside.metadata.name)
+        pre_bound = self._pre_bound_to(claim)
+        if pre_bound is not None and all(picks.pre_bound != pre_bound.metadata.name for picks in earlier):
+            reached = matching_nodes(affinity_of(pre_bound), nodes)
+            return Picks(claim, np.where(reached, _PRE_BOUND, NONE), pre_bound.metadata.name)
         wanted = _wanted_shape(claim)
         fitting = [
             shape
@@ -100,13 +100,13 @@ class VolumePool:
         item = int(picks.items[position])
         if item == NONE:
             return None
-        return self._volumes.get(picks.set_aside if item == _SET_ASIDE else self._free.name(item))
+        return self._volumes.get(picks.pre_bound if item == _PRE_BOUND else self._free.name(item))
 
     def sizes(self, picks: Picks) -> Integers:
         """The bytes of the volume that a claim would get on each node, 0 where it would get none."""
         sizes = self._free.sizes(picks.items)
-        if picks.set_aside and (volume := self._volumes.get(picks.set_aside)) is not None:
-            sizes[picks.items == _SET_ASIDE] = volume.spec.capacity.get(STORAGE, Quantity.ZERO).value()
+        if picks.pre_bound and (volume := self._volumes.get(picks.pre_bound)) is not None:
+            sizes[picks.items == _PRE_BOUND] = volume.spec.capacity.get(STORAGE, Quantity.ZERO).value()
         return sizes
 
     def _eligible(self, claim: PersistentVolumeClaim) -> Eligible | None:
@@ -131,9 +131,9 @@ class VolumePool:
 
         return eligible
 
-    def _set_aside_for(self, claim: PersistentVolumeClaim) -> PersistentVolume | None:
+    def _pre_bound_to(self, claim: PersistentVolumeClaim) -> PersistentVolume | None:
         wanted = _wanted_shape(claim)
-        for name in sorted(self._set_aside.get((claim.metadata.namespace, claim.metadata.name), ())):
+        for name in sorted(self._pre_bound.get((claim.metadata.namespace, claim.metadata.name), ())):
             volume = self._volumes.get(name)
             if (
                 volume is not None
@@ -148,19 +148,19 @@ class VolumePool:
 
     def _file(self, name: str) -> None:
         if (claim := self._claim_of.pop(name, None)) is not None:
-            self._set_aside[claim].discard(name)
-            if not self._set_aside[claim]:
-                del self._set_aside[claim]
+            self._pre_bound[claim].discard(name)
+            if not self._pre_bound[claim]:
+                del self._pre_bound[claim]
         volume = self._volumes.get(name)
         if volume is not None and (reference := volume.spec.claim_ref) is not None:
             claim = self._claim_of[name] = reference.namespace, reference.name
-            self._set_aside[claim].add(name)
+            self._pre_bound[claim].add(name)
         if volume is not None and self._is_free(volume):
             shape = _shape(volume)
             self._shapes[shape.storage_class].add(shape)
-            self._free.put(shape, name, _size(volume), affinity_of(volume))
+            self._free.add(shape, name, _size(volume), affinity_of(volume))
         else:
-            self._free.take(name)
+            self._free.remove(name)
 
     def _is_free(self, volume: PersistentVolume) -> bool:
         return (

@@ -16,7 +16,7 @@ from kubesched.objects.dra import Device
 from kubesched.objects.node_selectors import compile_node_selector_strictly
 from kubesched.scheduler.columns import Journal
 from kubesched.scheduler.plugins.support.devices.cel import DeviceFacts, Selector
-from kubesched.scheduler.plugins.support.devices.ledger import Ledger
+from kubesched.scheduler.plugins.support.devices.claim_tracker import ClaimTracker
 from kubesched.scheduler.plugins.support.devices.totals import DeviceTotals
 from kubesched.testing import make_node
 from kubesched.testing.device_builders import make_device_class, make_resource_claim, make_resource_slice
@@ -43,7 +43,7 @@ def on(node: str, *devices: Any, **more: Any) -> ResourceSlice:
     return make_resource_slice(more.pop("name", node), node=node, devices=devices, **more)
 
 
-def offer(where: dict[str, Any], *devices: Any, name: str = "fabric") -> ResourceSlice:
+def slice_of(where: dict[str, Any], *devices: Any, name: str = "fabric") -> ResourceSlice:
     """Devices for the nodes that `where` tells."""
     spec = {"driver": DRIVER, "pool": {"name": name, "generation": 1, "resourceSliceCount": 1}, **where}
     named = [{"name": device} if isinstance(device, str) else device for device in devices]
@@ -94,18 +94,18 @@ SHARE: dict[str, Any] = {"shareID": "1", "consumedCapacity": {"memory": "1Gi"}}
             id="slices of an outdated pool count, too",
         ),
         pytest.param([], [on("a", "x", slice_count=3)], {"a": (1, 0), "b": (0, 0)}, id="incomplete pools count"),
-        pytest.param([], [offer({"allNodes": True}, "x")], {"a": (1, 0), "b": (1, 0)}, id="a device for all nodes"),
-        pytest.param([], [offer({}, "x")], {"a": (1, 0), "b": (1, 0)}, id="a slice that names no node is for all"),
+        pytest.param([], [slice_of({"allNodes": True}, "x")], {"a": (1, 0), "b": (1, 0)}, id="a device for all nodes"),
+        pytest.param([], [slice_of({}, "x")], {"a": (1, 0), "b": (1, 0)}, id="a slice that names no node is for all"),
         pytest.param(
             [],
-            [offer(in_zone("z1"), "x"), owner_of("fabric", "x")],
+            [slice_of(in_zone("z1"), "x"), owner_of("fabric", "x")],
             {"a": (1, 1), "b": (0, 0)},
             id="devices for the nodes of a zone",
         ),
         pytest.param(
             [],
             [
-                offer(
+                slice_of(
                     {"perDeviceNodeSelection": True},
                     {"name": "named", "nodeName": "b"},
                     {"name": "everywhere", "allNodes": True},
@@ -140,7 +140,7 @@ SHARE: dict[str, Any] = {"shareID": "1", "consumedCapacity": {"memory": "1Gi"}}
         ),
         pytest.param(
             [],
-            [on("a", "x"), offer(selecting("zone", "Between", "x"), "y")],
+            [on("a", "x"), slice_of(selecting("zone", "Between", "x"), "y")],
             {"a": (0, 0), "b": (0, 0)},
             id="a node selector that nobody understands leaves nothing to count",
         ),
@@ -167,24 +167,24 @@ def test_which_resources_mean_devices() -> None:
     totals = DeviceTotals.shared(handle)
     assert DeviceTotals.shared(handle) is totals
     before = totals.classes_version
-    assert not totals.stand_behind(GPU)
+    assert not totals.is_backed_by_devices(GPU)
     handle.load(make_node("a"), on("a", "x"), make_device_class("gpu", extended_resource=GPU))
     assert totals.classes_version != before
-    assert totals.stand_behind(GPU)
+    assert totals.is_backed_by_devices(GPU)
     implicit = "deviceclass.resource.kubernetes.io/gpu"
-    assert totals.stand_behind(implicit)
+    assert totals.is_backed_by_devices(implicit)
     assert counted(totals, handle, implicit) == counted(totals, handle) == {"a": (1, 0)}
-    assert not totals.stand_behind("deviceclass.resource.kubernetes.io/other")
+    assert not totals.is_backed_by_devices("deviceclass.resource.kubernetes.io/other")
 
 
 def test_devices_on_their_way_are_taken() -> None:
     """An allocation counts from Reserve on, and no longer when it is undone."""
     handle = FakeHandle().load(make_node("a"), on("a", "x", "y"), make_device_class("gpu", extended_resource=GPU))
-    totals, ledger = DeviceTotals(handle), Ledger.shared(handle.objects, counts_shares=True)
+    totals, claim_tracker = DeviceTotals(handle), ClaimTracker.shared(handle.objects, counts_shares=True)
     assert counted(totals, handle) == {"a": (2, 0)}
-    ledger.add_pending(owner_of("a", "y"), "pod")
+    claim_tracker.add_pending(owner_of("a", "y"), "pod")
     assert counted(totals, handle) == {"a": (2, 1)}
-    ledger.remove_pending("default/owner", "pod")
+    claim_tracker.remove_pending("default/owner", "pod")
     assert counted(totals, handle) == {"a": (2, 0)}
 
 
@@ -246,7 +246,7 @@ DEVICES = st.lists(st.tuples(MODELS, WHERE), min_size=1, max_size=3)
 CHANGES = st.one_of(
     st.builds(make_node, st.sampled_from(NODES), zone=st.sampled_from(("z1", "z2"))),
     st.builds(
-        lambda number, where, devices: offer(
+        lambda number, where, devices: slice_of(
             where, *(model(f"d{k}", of) for k, (of, _) in enumerate(devices)), name=f"pool{number}"
         ),
         st.integers(0, 2),
@@ -254,7 +254,7 @@ CHANGES = st.one_of(
         DEVICES,
     ),
     st.builds(
-        lambda number, devices: offer(
+        lambda number, devices: slice_of(
             {"perDeviceNodeSelection": True},
             *(model(f"d{k}", of, **where) for k, (of, where) in enumerate(devices)),
             name=f"pool{number}",
@@ -284,7 +284,7 @@ def test_agrees_with_the_plain_rule(changes: list[tuple[Any, bool]], forgets: bo
     """Whatever comes, changes and goes: what was counted before never shows."""
     handle = FakeHandle().load(make_device_class("gpu", extended_resource=GPU))
     if forgets:
-        Ledger.shared(handle.objects, counts_shares=True).touched = Journal(2)
+        ClaimTracker.shared(handle.objects, counts_shares=True).touched = Journal(2)
         offered = handle.objects.of(ResourceSlice)
         assert not offered.changes.position  # it is written from now on
         handle.cluster.nodes.node_changes, offered._changes = Journal(2), Journal(2)

@@ -10,9 +10,9 @@ import numpy as np
 
 from kubesched.objects import DeviceClass
 from kubesched.scheduler.columns import Integers, Rows
-from kubesched.scheduler.plugins.support.devices.ledger import Ledger, PoolId
+from kubesched.scheduler.plugins.support.devices.claim_tracker import ClaimTracker, PoolId
 
-Reached: TypeAlias = Rows | int
+MatchingRows: TypeAlias = Rows | int
 """Rows of the node table, each once."""
 
 
@@ -20,7 +20,7 @@ Reached: TypeAlias = Rows | int
 class Part:
     """Devices of one slice that the same nodes reach. If one of them cannot be judged, those nodes have none."""
 
-    rows: Reached
+    rows: MatchingRows
     names: Sequence[str] = ()
     taken: int = 0
     is_judged: bool = True
@@ -54,10 +54,10 @@ class ClassTotals:
         if pool is not None:
             self._pools[pool].discard(slice_name)
 
-    def recount(self, pools: Iterable[PoolId], ledger: Ledger) -> None:
+    def recount(self, pools: Iterable[PoolId], tracker: ClaimTracker) -> None:
         """Devices of these pools were taken or given back."""
         for pool in pools:
-            usage = ledger.usage(pool)
+            usage = tracker.usage(pool)
             for part in [part for name in self._pools.get(pool, ()) for part in self._slices[name][1]]:
                 taken = usage.count(part.names)
                 if taken != part.taken:

@@ -24,10 +24,10 @@ from kubesched.scheduler.columns import Integers, JournalReader, NodeView
 from kubesched.scheduler.columns.node_matching import matching_selector
 from kubesched.scheduler.framework import Handle
 from kubesched.scheduler.plugins.support.devices.backing import BackingClasses
-from kubesched.scheduler.plugins.support.devices.class_totals import ClassTotals, Part, Reached
+from kubesched.scheduler.plugins.support.devices.claim_tracker import ClaimTracker
+from kubesched.scheduler.plugins.support.devices.class_totals import ClassTotals, MatchingRows, Part
 from kubesched.scheduler.plugins.support.devices.kinds import DeviceKind, DeviceKinds
-from kubesched.scheduler.plugins.support.devices.ledger import Ledger
-from kubesched.scheduler.plugins.support.devices.node_faces import NodeFaces
+from kubesched.scheduler.plugins.support.devices.node_label_changes import NodeLabelChanges
 from kubesched.scheduler.plugins.support.devices.selection import Selectors, class_conditions
 from kubesched.telemetry.logging import log
 
@@ -42,10 +42,10 @@ class DeviceTotals:
         self._cluster = handle.cluster
         self._slices = handle.objects.of(ResourceSlice)
         self._backing = BackingClasses(handle.objects.of(DeviceClass))
-        self._ledger = Ledger.shared(handle.objects, counts_shares=handle.gates.enabled("DRAConsumableCapacity"))
+        self._tracker = ClaimTracker.shared(handle.objects, counts_shares=handle.gates.enabled("DRAConsumableCapacity"))
         self._changed_slices = JournalReader(self._slices.changes)
-        self._touched_pools = JournalReader(self._ledger.touched)
-        self._faces = NodeFaces(self._cluster.nodes)
+        self._touched_pools = JournalReader(self._tracker.touched)
+        self._node_labels = NodeLabelChanges(self._cluster.nodes)
         lists = handle.gates.enabled("DRAListTypeAttributes")
         self._selectors = Selectors(lists=lists)
         self._kinds = DeviceKinds(lists=lists)
@@ -60,10 +60,10 @@ class DeviceTotals:
 
     @property
     def classes_version(self) -> int:
-        """Changes whenever `stand_behind` may say something else."""
+        """Changes whenever `is_backed_by_devices` may say something else."""
         return self._backing.version
 
-    def stand_behind(self, resource: str) -> bool:
+    def is_backed_by_devices(self, resource: str) -> bool:
         """Whether the resource means devices of a class, on nodes that have none of it themselves."""
         return is_dra_extended_resource(resource) and resource in self._backing
 
@@ -75,12 +75,12 @@ class DeviceTotals:
         totals = self._by_class.get(device_class.metadata.name)
         if totals is None or totals.device_class is not device_class:
             totals = self._by_class[device_class.metadata.name] = ClassTotals(device_class, self._rows)
-            for offer in self._slices:
-                self._count(offer, totals)
+            for slice_ in self._slices:
+                self._count(slice_, totals)
         return totals.at(nodes.rows)
 
     def _refresh(self) -> None:
-        changed, touched, nodes = self._changed_slices.news(), self._touched_pools.news(), self._faces.changed()
+        changed, touched, nodes = self._changed_slices.news(), self._touched_pools.news(), self._node_labels.changed()
         if changed is None or touched is None or self._rows != self._cluster.nodes.capacity:
             self._rows = self._cluster.nodes.capacity
             self._kinds_by_slice.clear()
@@ -90,34 +90,38 @@ class DeviceTotals:
         for name in stale:
             self._kinds_by_slice.pop(name, None)
         if nodes:
-            stale |= {offer.metadata.name for offer in self._slices if _looks_at(offer.spec, nodes)}
+            stale |= {slice_.metadata.name for slice_ in self._slices if _looks_at(slice_.spec, nodes)}
         for totals in self._by_class.values():
             for name in stale:
                 totals.drop(name)
-                if (offer := self._slices.get(name)) is not None:
-                    self._count(offer, totals)
-            totals.recount(set(touched), self._ledger)
+                if (slice_ := self._slices.get(name)) is not None:
+                    self._count(slice_, totals)
+            totals.recount(set(touched), self._tracker)
 
-    def _count(self, offer: ResourceSlice, totals: ClassTotals) -> None:
-        parts = [self._part(offer, where, devices, totals.device_class) for where, devices in _parts(offer.spec)]
-        totals.add(offer.metadata.name, (offer.spec.driver, offer.spec.pool.name), parts)
+    def _count(self, slice_: ResourceSlice, totals: ClassTotals) -> None:
+        parts = [self._part(slice_, where, devices, totals.device_class) for where, devices in _parts(slice_.spec)]
+        totals.add(slice_.metadata.name, (slice_.spec.driver, slice_.spec.pool.name), parts)
 
     def _part(
-        self, offer: ResourceSlice, where: ResourceSliceSpec | Device, devices: Iterable[int], device_class: DeviceClass
+        self,
+        slice_: ResourceSlice,
+        where: ResourceSliceSpec | Device,
+        devices: Iterable[int],
+        device_class: DeviceClass,
     ) -> Part:
-        rows: Reached = _EVERYWHERE
+        rows: MatchingRows = _EVERYWHERE
         try:
-            rows = self._reached(where)
-            names = self._names(offer, devices, device_class)
+            rows = self._matching_rows(where)
+            names = self._names(slice_, devices, device_class)
         except InvalidObjectError as error:
             log.error(
-                "Failed to count devices", error, deviceClass=device_class.metadata.name, slice=offer.metadata.name
+                "Failed to count devices", error, deviceClass=device_class.metadata.name, slice=slice_.metadata.name
             )
             return Part(rows, is_judged=False)
-        usage = self._ledger.usage((offer.spec.driver, offer.spec.pool.name))
+        usage = self._tracker.usage((slice_.spec.driver, slice_.spec.pool.name))
         return Part(rows, names, taken=usage.count(names))
 
-    def _reached(self, where: ResourceSliceSpec | Device) -> Reached:
+    def _matching_rows(self, where: ResourceSliceSpec | Device) -> MatchingRows:
         """The nodes that a slice or a device names. InvalidObjectError if its selector cannot be understood."""
         if where.all_nodes:
             return _EVERYWHERE
@@ -128,21 +132,21 @@ class DeviceTotals:
             return np.flatnonzero(matching_selector(selector, self._cluster.view()))
         return _EVERYWHERE if isinstance(where, ResourceSliceSpec) else _NOWHERE
 
-    def _names(self, offer: ResourceSlice, positions: Iterable[int], device_class: DeviceClass) -> list[str]:
+    def _names(self, slice_: ResourceSlice, positions: Iterable[int], device_class: DeviceClass) -> list[str]:
         """Of the devices at these positions, those that the class selects. InvalidObjectError if it has no answer."""
-        devices, conditions = offer.spec.devices, class_conditions(device_class)
+        devices, conditions = slice_.spec.devices, class_conditions(device_class)
         if not conditions:
             return [devices[k].name for k in positions]
-        kinds = self._kinds_of(offer)
+        kinds = self._kinds_of(slice_)
         return [devices[k].name for k in positions if self._selectors.select(conditions, kinds[k])]
 
-    def _kinds_of(self, offer: ResourceSlice) -> list[DeviceKind]:
+    def _kinds_of(self, slice_: ResourceSlice) -> list[DeviceKind]:
         """The kinds of a slice's devices by what conditions see here: not whether they can be shared."""
-        known = self._kinds_by_slice.get(offer.metadata.name)
+        known = self._kinds_by_slice.get(slice_.metadata.name)
         if known is None:
-            known = self._kinds_by_slice[offer.metadata.name] = [
-                self._kinds.of(offer.spec.driver, Device(attributes=device.attributes, capacity=device.capacity))
-                for device in offer.spec.devices
+            known = self._kinds_by_slice[slice_.metadata.name] = [
+                self._kinds.of(slice_.spec.driver, Device(attributes=device.attributes, capacity=device.capacity))
+                for device in slice_.spec.devices
             ]
         return known
 
@@ -157,5 +161,5 @@ def _parts(spec: ResourceSliceSpec) -> Iterator[tuple[ResourceSliceSpec | Device
 
 
 def _looks_at(spec: ResourceSliceSpec, nodes: Collection[str]) -> bool:
-    """Whether another face of one of these nodes may matter to a slice."""
+    """Whether other labels of one of these nodes may matter to a slice."""
     return spec.node_name in nodes or spec.node_selector is not None or bool(spec.per_device_node_selection)

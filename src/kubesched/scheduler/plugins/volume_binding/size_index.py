@@ -1,7 +1,7 @@
-"""Items with a size that only some nodes reach: the smallest sufficient one for every node at once.
+"""An index of items by size and node affinity: the smallest sufficient item for every node at once.
 
 Volumes and storage capacities are such items. Most are pinned: one label of the node must have one of a few values
-(its hostname, its zone). Items pinned by the same key, with equal other requirements, share a shelf, sorted by
+(its hostname, its zone). Items pinned by the same key, with equal other requirements, share a partition, sorted by
 size; then a table from value to the first sufficient item answers for all nodes.
 """
 
@@ -20,7 +20,7 @@ from kubesched.objects.requirements import Operator
 from kubesched.objects.selectors import Selector
 from kubesched.scheduler.columns import Integers, NodeView
 from kubesched.scheduler.columns.interning import Interner
-from kubesched.scheduler.plugins.volume_binding.reachability import reachable
+from kubesched.scheduler.plugins.volume_binding.volume_affinity import matching_nodes
 
 NONE: Final = -1
 """No item."""
@@ -31,45 +31,45 @@ _NANOS: Final = 10**9
 Eligible = Callable[[str], bool]
 
 
-class Shelves:
-    """Items by group. An item found is a number (its shelf and its place there), valid until the next change."""
+class SizeIndex:
+    """Items of all groups. An item found is a number (of its partition, and there), valid until the next change."""
 
     def __init__(self) -> None:
-        self._shelves: list[Shelf] = []
+        self._partitions: list[Partition] = []
         self._in_group: defaultdict[Hashable, dict[tuple[str, NodeMatcher | None], int]] = defaultdict(dict)
-        self._item: dict[str, tuple[int, int, tuple[str, ...]]] = {}  # by name: shelf, size, values
+        self._item: dict[str, tuple[int, int, tuple[str, ...]]] = {}  # by name: partition, size, values
 
-    def put(self, group: Hashable, name: str, size: int, reach: NodeMatcher | None) -> None:
-        """Add an item, or move it. `size` counts in billionths of a byte; `reach` None: all nodes reach it."""
-        self.take(name)
-        key, values, others = _pin(reach)
-        shelves = self._in_group[group]
-        number = shelves.get((key, others))
+    def add(self, group: Hashable, name: str, size: int, affinity: NodeMatcher | None) -> None:
+        """Add an item, or move it. `size` counts in billionths of a byte; `affinity` None: for all nodes."""
+        self.remove(name)
+        key, values, others = _pin(affinity)
+        partitions = self._in_group[group]
+        number = partitions.get((key, others))
         if number is None:
-            number = shelves[key, others] = len(self._shelves)
-            self._shelves.append(Shelf(key, others))
+            number = partitions[key, others] = len(self._partitions)
+            self._partitions.append(Partition(key, others))
         self._item[name] = number, size, values
-        self._shelves[number].put(name, size, values)
+        self._partitions[number].add(name, size, values)
 
-    def take(self, name: str) -> None:
+    def remove(self, name: str) -> None:
         """Remove an item, if it is there."""
         if (item := self._item.pop(name, None)) is not None:
             number, size, values = item
-            self._shelves[number].take(name, size, values)
+            self._partitions[number].remove(name, size, values)
 
     def names(self) -> list[str]:
         """Of all items."""
         return list(self._item)
 
     def name(self, item: int) -> str:
-        return self._shelves[item // _SPAN].items[item % _SPAN][1]
+        return self._partitions[item // _SPAN].items[item % _SPAN][1]
 
     def sizes(self, items: Integers) -> Integers:
         """The size of each item in bytes, rounded up; 0 for NONE and whatever else is no item."""
         sizes = np.zeros(len(items), dtype=np.int64)
         for number in np.unique(items[items >= 0] // _SPAN).tolist():
             here = items // _SPAN == number
-            sizes[here] = self._shelves[number].sizes[items[here] % _SPAN]
+            sizes[here] = self._partitions[number].sizes[items[here] % _SPAN]
         return sizes
 
     def smallest(
@@ -80,26 +80,26 @@ class Shelves:
         taken: Sequence[Integers] = (),
         eligible: Eligible | None = None,
     ) -> Integers:
-        """Per node: the smallest item of a size that it reaches, or NONE.
+        """Per node: the smallest sufficient item whose affinity matches it, or NONE.
 
         `taken` are items, per node, that are not to be found again; `eligible` narrows the choice by name.
         """
         best = np.full(len(nodes), NONE, dtype=np.int64)
         best_size = np.full(len(nodes), _LARGEST, dtype=np.int64)
         for number in (number for group in groups for number in self._in_group.get(group, {}).values()):
-            shelf = self._shelves[number]
-            for places in shelf.first_sufficient(at_least, nodes, len(taken) + 1, eligible):
-                items = np.where(places == NONE, NONE, number * _SPAN + places)
-                is_open = places != NONE
+            partition = self._partitions[number]
+            for positions in partition.first_sufficient(at_least, nodes, len(taken) + 1, eligible):
+                items = np.where(positions == NONE, NONE, number * _SPAN + positions)
+                is_open = positions != NONE
                 for others in taken:
                     is_open &= items != others
-                is_better = is_open & (shelf.sizes[places] < best_size)
+                is_better = is_open & (partition.sizes[positions] < best_size)
                 best = np.where(is_better, items, best)
-                best_size = np.where(is_better, shelf.sizes[places], best_size)
+                best_size = np.where(is_better, partition.sizes[positions], best_size)
         return best
 
 
-class Shelf:
+class Partition:
     """Items that ask for one of a few values of the label `key` (none: "") and for the same other requirements."""
 
     def __init__(self, key: str, others: NodeMatcher | None) -> None:
@@ -113,48 +113,48 @@ class Shelf:
         self.sizes: Integers = np.full(1, _LARGEST, dtype=np.int64)  # whole bytes; the last answers for NONE
         self._value_ids: Integers = np.zeros(0, dtype=np.int64)
 
-    def put(self, name: str, size: int, values: tuple[str, ...]) -> None:
+    def add(self, name: str, size: int, values: tuple[str, ...]) -> None:
         for value in values:
             value_id = self._values.id_of(value)
-            place = bisect_left(self.items, (size, name, value_id))
-            self.items.insert(place, (size, name, value_id))
-            # On one shelf sizes are compared exactly; between shelves, fractions of a byte do not count.
-            self.sizes = np.insert(self.sizes, place, min(-(-size // _NANOS), _LARGEST - 1))
-            self._value_ids = np.insert(self._value_ids, place, value_id)
+            position = bisect_left(self.items, (size, name, value_id))
+            self.items.insert(position, (size, name, value_id))
+            # In one partition sizes are compared exactly; between partitions, fractions of a byte do not count.
+            self.sizes = np.insert(self.sizes, position, min(-(-size // _NANOS), _LARGEST - 1))
+            self._value_ids = np.insert(self._value_ids, position, value_id)
 
-    def take(self, name: str, size: int, values: tuple[str, ...]) -> None:
+    def remove(self, name: str, size: int, values: tuple[str, ...]) -> None:
         for value in values:
-            place = bisect_left(self.items, (size, name, self._values.id_of(value)))
-            del self.items[place]
-            self.sizes = np.delete(self.sizes, place)
-            self._value_ids = np.delete(self._value_ids, place)
+            position = bisect_left(self.items, (size, name, self._values.id_of(value)))
+            del self.items[position]
+            self.sizes = np.delete(self.sizes, position)
+            self._value_ids = np.delete(self._value_ids, position)
 
     def first_sufficient(self, at_least: int, nodes: NodeView, depth: int, eligible: Eligible | None) -> Integers:
-        """The places of the first, second, … item for each node, NONE where there is none: depth × nodes."""
+        """The positions of the first, second, … item for each node, NONE where there is none: depth × nodes."""
         start = bisect_left(self.items, (at_least,))
-        places = np.arange(start, len(self.items))
+        positions = np.arange(start, len(self.items))
         if eligible is not None:
             chosen = [eligible(name) for _, name, _ in self.items[start:]]
-            places = places[np.array(chosen, dtype=np.bool_)]
-        if not len(places):
+            positions = positions[np.array(chosen, dtype=np.bool_)]
+        if not len(positions):
             return np.full((depth, len(nodes)), NONE, dtype=np.int64)
-        found = self._by_value(places, depth)[:, self._values_at(nodes)]
+        found = self._by_value(positions, depth)[:, self._values_at(nodes)]
         if self._others is not None:
-            found[:, ~reachable(self._others, nodes)] = NONE
+            found[:, ~matching_nodes(self._others, nodes)] = NONE
         return found
 
-    def _by_value(self, places: Integers, depth: int) -> Integers:
-        """The first, second, … of the places with each value; the last column answers for NONE."""
-        values = self._value_ids[places]
+    def _by_value(self, positions: Integers, depth: int) -> Integers:
+        """The first, second, … of the positions with each value; the last column answers for NONE."""
+        values = self._value_ids[positions]
         table = np.full((depth, len(self._values) + 1), NONE, dtype=np.int64)
         if depth == 1:
-            table[0, values[::-1]] = places[::-1]  # the first is written last, and stays
+            table[0, values[::-1]] = positions[::-1]  # the first is written last, and stays
             return table
         by_value = np.argsort(values, kind="stable")
-        values, places = values[by_value], places[by_value]
+        values, positions = values[by_value], positions[by_value]
         rank = np.arange(len(values)) - np.searchsorted(values, values)
         is_near = rank < depth
-        table[rank[is_near], values[is_near]] = places[is_near]
+        table[rank[is_near], values[is_near]] = positions[is_near]
         return table
 
     def _values_at(self, nodes: NodeView) -> Integers:
@@ -169,17 +169,19 @@ class Shelf:
         return self._value_of_label[nodes.domains(self._key)]
 
 
-def _pin(reach: NodeMatcher | None) -> tuple[str, tuple[str, ...], NodeMatcher | None]:
+def _pin(affinity: NodeMatcher | None) -> tuple[str, tuple[str, ...], NodeMatcher | None]:
     """The key and the values that pin an item, and what else it asks of nodes (None: nothing)."""
-    if reach is None or len(reach.terms) != 1 or reach.terms[0].problems or reach.terms[0].labels.selects_nothing:
-        return "", ("",), reach
-    term = reach.terms[0]
+    if affinity is None or len(affinity.terms) != 1:
+        return "", ("",), affinity
+    term = affinity.terms[0]
+    if term.problems or term.labels.selects_nothing:
+        return "", ("",), affinity
     requirements = term.labels.requirements
     if not requirements:
         return "", ("",), None
     pins = [requirement for requirement in requirements if requirement.operator is Operator.IN]
     if not pins:
-        return "", ("",), reach
+        return "", ("",), affinity
     pin = min(pins, key=lambda requirement: (len(requirement.values), requirement.key))
     others = tuple(requirement for requirement in requirements if requirement is not pin)
     return pin.key, pin.values, NodeMatcher((replace(term, labels=Selector(others)),)) if others else None

@@ -1,4 +1,4 @@
-"""What slices know nodes by: their names and labels."""
+"""Nodes whose names or labels changed: all that slices select nodes by."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from kubesched.scheduler.columns import NodeTable
 
 
-class NodeFaces:
-    """Tells of nodes with another face. Most changes of a node are none: its images, taints and resources."""
+class NodeLabelChanges:
+    """Most changes of a node are none of these: its images, taints and resources."""
 
     def __init__(self, table: NodeTable) -> None:
         self._table = table
         self._position = -1
-        self._faces: dict[int, tuple[str, Mapping[str, str]]] = {}
+        self._node_labels: dict[int, tuple[str, Mapping[str, str]]] = {}
 
     def changed(self) -> set[str]:
         """The names of nodes that came, went, moved to another row or got other labels since the last call."""
@@ -22,11 +22,11 @@ class NodeFaces:
         self._position = journal.position
         names: set[str] = set()
         for row in range(len(table)) if rows is None else set(rows):
-            node, before = table.nodes[row], self._faces.get(row)
-            face = (table.names[row], node.metadata.labels if node is not None else {})
-            if face != before:
-                self._faces[row] = face
-                names.add(face[0])
+            node, before = table.nodes[row], self._node_labels.get(row)
+            current = (table.names[row], node.metadata.labels if node is not None else {})
+            if current != before:
+                self._node_labels[row] = current
+                names.add(current[0])
                 if before is not None:
                     names.add(before[0])
         return names

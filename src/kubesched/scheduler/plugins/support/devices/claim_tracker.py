@@ -51,7 +51,7 @@ class _Pending:
     holders: set[str]
 
 
-class Ledger:
+class ClaimTracker:
     """The claims with their allocations, and the devices taken by them."""
 
     def __init__(self, claims: ObjectStore[ResourceClaim], *, counts_shares: bool) -> None:
@@ -68,8 +68,8 @@ class Ledger:
         claims.subscribe(self._changed)
 
     @classmethod
-    def shared(cls, objects: ObjectStores, *, counts_shares: bool) -> Ledger:
-        """The ledger of all plugins and profiles."""
+    def shared(cls, objects: ObjectStores, *, counts_shares: bool) -> ClaimTracker:
+        """The one tracker of all plugins and profiles."""
         return objects.derived(cls, lambda: cls(objects.of(ResourceClaim), counts_shares=counts_shares))
 
     # ---- claims --------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from kubesched.objects.quantity import Quantity
 from kubesched.scheduler.plugins.dynamic_resources.capacity import consumption, fits_capacity
 from kubesched.scheduler.plugins.dynamic_resources.constraints import constraints_of
 from kubesched.scheduler.plugins.dynamic_resources.features import DeviceFeatures
-from kubesched.scheduler.plugins.dynamic_resources.places import NodePools
+from kubesched.scheduler.plugins.dynamic_resources.node_classes import NodePools
 from kubesched.scheduler.plugins.dynamic_resources.pools import PoolDevice
 from kubesched.scheduler.plugins.dynamic_resources.requests import Alternative, ClaimPlan
 from kubesched.scheduler.plugins.dynamic_resources.taints import taints_prevent
@@ -35,8 +35,11 @@ class Pick:
         return self.alternative.reference, self.position, consumed
 
 
-class Draft:
-    """`take` and its undo are called like brackets: the last device taken is the first to be given back."""
+class TentativeAllocation:
+    """The devices of one node, with those gone that were chosen so far.
+
+    `allocate_device` and its undo are called like brackets: the last device taken is the first to be given back.
+    """
 
     def __init__(self, plans: Sequence[ClaimPlan], node: NodePools, features: DeviceFeatures) -> None:
         """InvalidObjectError for a claim whose constraints say nothing."""
@@ -71,7 +74,7 @@ class Draft:
         consumed, consuming = self._consumed.get(position, {}), self._consuming.get(position, {})
         return fits_capacity(alternative.capacity, capacity, consumed, consuming)
 
-    def likeness(self, position: DevicePosition) -> object:
+    def equivalence_key(self, position: DevicePosition) -> object:
         """Equal for two devices of a node if it makes no difference which of them is taken."""
         if self._order_matters:
             # All devices are wanted, one of them is taken, another breaks a constraint: which comes first is reported.
@@ -88,7 +91,9 @@ class Draft:
             frozenset(consuming.items()) if consuming is not None else None,
         )
 
-    def take(self, claim: int, alternative: Alternative, position: DevicePosition, *, must: bool) -> Undo | None:
+    def allocate_device(
+        self, claim: int, alternative: Alternative, position: DevicePosition, *, must: bool
+    ) -> Undo | None:
         """Choose a device that the request selects; None, and nothing has changed, if it cannot be had.
 
         `must`: there is no other choice. A broken constraint is a mistake in the claim then: InvalidObjectError.

@@ -1,4 +1,4 @@
-"""From which nodes a persistent volume can be reached."""
+"""Which nodes have access to a persistent volume: its node affinity, translated where a CSI driver has taken over."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kubesched.scheduler.plugins.support.storage.csi_nodes import MIGRATED_PLUGI
 
 
 def affinity_of(volume: PersistentVolume) -> NodeMatcher | None:
-    """The nodes that a volume can be reached from; None: from all."""
+    """The nodes that have access to a volume; None: all."""
     return _matcher(_required(volume))
 
 
@@ -40,14 +40,14 @@ def _compile(required: NodeSelector) -> NodeMatcher:
     return NodeMatcher(tuple(replace(term, fields=FieldSelector.EVERYTHING) for term in terms))
 
 
-def reachable(affinity: NodeMatcher | None, nodes: NodeView) -> Booleans:
+def matching_nodes(affinity: NodeMatcher | None, nodes: NodeView) -> Booleans:
     if affinity is None:
         return np.ones(len(nodes), dtype=np.bool_)
     return matching_selector(affinity, nodes)
 
 
-class Way(NamedTuple):
-    """From where a bound volume can be reached: all that this depends on.
+class VolumeAffinity(NamedTuple):
+    """All that access to a bound volume depends on.
 
     On nodes that say that a CSI driver has taken over the in-tree `plugin`, the driver's topology counts.
     """
@@ -56,10 +56,10 @@ class Way(NamedTuple):
     plugin: str = ""
     required_by_driver: NodeSelector | None = None
     problem: str = ""
-    """Why the driver's topology cannot be told."""
+    """Why the driver's topology is not known."""
 
     @classmethod
-    def to(cls, volume: PersistentVolume) -> Way:
+    def of(cls, volume: PersistentVolume) -> VolumeAffinity:
         required = _required(volume)
         plugin = in_tree_plugin(volume.spec)
         if plugin is None or not plugin.is_migrated:
@@ -70,22 +70,24 @@ class Way(NamedTuple):
             return cls(required, plugin.name, problem=f"could not translate pv: {error}")
 
 
-def reachable_where_bound(way: Way, nodes: NodeView, csi_nodes: CsiNodeColumns) -> tuple[Booleans, Booleans, str]:
-    """Nodes that reach a bound volume; nodes for which that cannot be told, and why."""
-    reached = reachable(_matcher(way.required), nodes)
+def nodes_with_access(
+    affinity: VolumeAffinity, nodes: NodeView, csi_nodes: CsiNodeColumns
+) -> tuple[Booleans, Booleans, str]:
+    """Nodes with access to a bound volume; nodes for which that is not known, and why."""
+    reached = matching_nodes(_matcher(affinity.required), nodes)
     nowhere = np.zeros(len(nodes), dtype=np.bool_)
-    if not way.plugin:
+    if not affinity.plugin:
         return reached, nowhere, ""
-    is_migrated = csi_nodes.is_migrated(way.plugin)[nodes.rows]
+    is_migrated = csi_nodes.is_migrated(affinity.plugin)[nodes.rows]
     if not is_migrated.any():
         return reached, nowhere, ""
-    if way.problem:
-        return reached, is_migrated, way.problem
-    by_driver = reachable(_matcher(way.required_by_driver), nodes)
+    if affinity.problem:
+        return reached, is_migrated, affinity.problem
+    by_driver = matching_nodes(_matcher(affinity.required_by_driver), nodes)
     return np.where(is_migrated, by_driver, reached), nowhere, ""
 
 
-def as_seen_from(volume: PersistentVolume, csi_node: CSINode | None) -> PersistentVolume:
+def as_translated_on(volume: PersistentVolume, csi_node: CSINode | None) -> PersistentVolume:
     """A volume with the topology that counts on a node. InvalidObjectError if it does not translate."""
     plugin = in_tree_plugin(volume.spec)
     if plugin is None or not plugin.is_migrated or csi_node is None:
