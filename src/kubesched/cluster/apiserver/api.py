@@ -10,7 +10,7 @@ import random
 from collections.abc import Callable
 
 from kubesched.clock import Clock
-from kubesched.cluster.apiserver.admission import Admission
+from kubesched.cluster.apiserver.admission.chain import Admission
 from kubesched.cluster.apiserver.catalog import CATALOG
 from kubesched.cluster.apiserver.options import (
     DELETE_DEFAULTS,
@@ -40,13 +40,13 @@ class Api:
         self.catalog = CATALOG
         for resource in CATALOG:  # every history begins here: a version that any list gave can be watched from
             store.bucket(resource.bucket_name, resource.read_fields)
-        admission = Admission(store, CATALOG, rng)
+        admission = Admission(store, CATALOG.resources, rng)
         self.quotas = admission.quotas
         self.reader = Reader(store)
         self.writer = Writer(store, admission, clock, rng)
         self.deleter = Deleter(store, self.writer, clock)
         pods, budgets = CATALOG.named("pods"), CATALOG.named("poddisruptionbudgets.policy")
-        self.binder = Binder(self.writer, admission, pods)
+        self.binder = Binder(self.writer, pods, CATALOG.named("nodes"))
         self.evictor = Evictor(self.reader, self.writer, self.deleter, pods, budgets)
         self.applier = Applier(self.writer)
         self.scaler = Scaler(self.reader, self.writer)

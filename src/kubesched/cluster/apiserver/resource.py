@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Final
+from typing import Final, NamedTuple
 
 from kubesched.cluster.apiserver.problems import Problem
+from kubesched.cluster.apiserver.storage import Bucket
 from kubesched.cluster.apiserver.tables.layout import NAME_AND_AGE, TableLayout
 from kubesched.cluster.apiserver.validation.names import dns_subdomain_problems
 from kubesched.objects.base import Json
+from kubesched.objects.quantity import Quantity
 
+Usage = dict[str, Quantity]
 ALL_VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 
 
@@ -24,6 +28,52 @@ class Subresource:
     group: str = ""
     version: str = ""
     verbs: tuple[str, ...] = ("get", "patch", "update")
+
+
+class AdmissionContext(NamedTuple):
+    """What a resource's admission plugin is made with."""
+
+    resource: Resource
+    stored: Callable[[str], Bucket]
+    """The objects of a resource, by its qualified name."""
+    rng: random.Random
+
+
+class AdmissionPlugin:
+    """What other stored objects have to say about a written one. `old` is what it replaces; None for a new object."""
+
+    def admit(self, value: Json, old: Json | None) -> None:
+        """Before validation: may change `value` in place, or refuse it."""
+
+    def validate(self, value: Json, old: Json | None) -> None:
+        """After validation: may refuse it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuotaEvaluator:
+    """What quotas know of a kind (`quota.Evaluator` upstream)."""
+
+    usage: Callable[[Json], Usage] = lambda _: {}
+    """By the names that quotas use, besides `count/…`."""
+    missing: Callable[[Json, Mapping[str, object]], str] = lambda value, hard: ""
+    """What an object has to say because a quota limits it, and does not; empty if nothing."""
+    is_in_scope: Callable[[Json, Json], bool] = lambda scope, value: False
+    grows: bool = False  # a change can use more than before
+
+
+COUNTED_ONLY: Final = QuotaEvaluator()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeletionRules:
+    """How objects of a kind go (`rest.RESTGracefulDeleteStrategy` upstream)."""
+
+    grace_period: Callable[[Json, int | None], int] | None = None
+    """The seconds that an object has to finish, given those that the request asks for. Without it, none has any."""
+    mark: Callable[[Json], None] | None = None
+    """What changes, in place, when an object waits for its finalizers."""
+    forbidden: Mapping[str, str] = field(default_factory=dict)
+    """Objects that every cluster has: names, and why they stay."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +97,9 @@ class Rules:
     unconditional_update: bool = True  # an update without a resourceVersion overwrites
     create_on_update: bool = False  # an update of what does not exist creates it
     returns_deleted: bool = False  # a deletion answers with the object instead of a Status
+    admission: Callable[[AdmissionContext], AdmissionPlugin] | None = None
+    quota: QuotaEvaluator = COUNTED_ONLY
+    deletion: DeletionRules = DeletionRules()
 
 
 @dataclass(frozen=True, slots=True)

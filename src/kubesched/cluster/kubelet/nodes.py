@@ -1,4 +1,4 @@
-"""The nodes that the kubelets plays: their addresses, their images, and whether they are down."""
+"""The nodes that the kubelets play: their addresses, their images, and whether they are down."""
 
 from __future__ import annotations
 

@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from kubesched.cluster.apiserver.api import Api
-from kubesched.cluster.apiserver.options import WriteOptions
-from kubesched.cluster.apiserver.service_ranges import (
+from kubesched.cluster.apiserver.admission.service_ranges import (
     NODE_PORTS,
     SERVICE_RANGE,
     Allocation,
     Allocator,
     RangeRefusalError,
 )
+from kubesched.cluster.apiserver.api import Api
+from kubesched.cluster.apiserver.options import WriteOptions
 from kubesched.errors import RequestRefusedError
 from kubesched.objects.base import Json
 

@@ -247,7 +247,7 @@ async def test_endpoints_go_with_their_service(rig: Any) -> None:
     [pytest.param(False, [], id="left out"), pytest.param(True, ["a"], id="published all the same")],
 )
 async def test_a_pod_whose_node_is_gone(rig: Any, publishes: bool, left: list[str]) -> None:
-    """WatchEvent when the service is looked at for any other reason."""
+    """Seen when the service is looked at for any other reason."""
     create(rig, "services", service(publishNotReadyAddresses=publishes))
     create(rig, "pods", pod("a"))
     await rig.advance(3)

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from kubesched.cluster.apiserver import preparation
+from kubesched.cluster.apiserver import graceful_deletion, preparation
+from kubesched.cluster.apiserver.admission import quota_evaluators
+from kubesched.cluster.apiserver.admission.pods import PodAdmission
+from kubesched.cluster.apiserver.admission.services import ServiceAdmission
+from kubesched.cluster.apiserver.admission.storage_classes import ClaimAdmission
 from kubesched.cluster.apiserver.catalog.parts import EVENT_FIELDS, REVIEW_VERBS, SCALE, status_of
 from kubesched.cluster.apiserver.defaulting import cluster as cluster_defaults
 from kubesched.cluster.apiserver.defaulting import pods as pod_defaults
@@ -54,7 +58,9 @@ CORE: Final = (
         short_names=("cm",),
         table=cluster_tables.CONFIG_MAPS,
         rules=Rules(
-            validate=cluster_rules.config_map_problems, validate_update=cluster_rules.config_map_update_problems
+            validate=cluster_rules.config_map_problems,
+            validate_update=cluster_rules.config_map_update_problems,
+            quota=quota_evaluators.counted_as("configmaps"),
         ),
     ),
     Resource(
@@ -94,6 +100,7 @@ CORE: Final = (
             default=cluster_defaults.default_namespace,
             prepare=preparation.prepare_namespace,
             name_rule=dns_label_problems,
+            deletion=graceful_deletion.NAMESPACES,
         ),
         fields={"status.phase": SelectableField("status", "phase")},
     ),
@@ -130,6 +137,8 @@ CORE: Final = (
             returns_deleted=True,
             default=volume_defaults.default_claim,
             prepare=preparation.prepare_claim,
+            admission=ClaimAdmission,
+            quota=quota_evaluators.CLAIMS,
         ),
     ),
     Resource(
@@ -171,6 +180,9 @@ CORE: Final = (
             returns_deleted=True,
             default=pod_defaults.default_pod,
             prepare=preparation.prepare_pod,
+            admission=PodAdmission,
+            quota=quota_evaluators.PODS,
+            deletion=graceful_deletion.PODS,
         ),
         fields=_POD_FIELDS,
     ),
@@ -197,6 +209,7 @@ CORE: Final = (
             validate=workload_rules.replication_controller_problems,
             default=workload_defaults.default_replication_controller,
             counts_generations=True,
+            quota=quota_evaluators.counted_as("replicationcontrollers"),
         ),
         fields={"status.replicas": SelectableField("status", "replicas", default="0")},
     ),
@@ -213,6 +226,7 @@ CORE: Final = (
             returns_deleted=True,
             validate=quota_rules.quota_problems,
             validate_update=quota_rules.quota_update_problems,
+            quota=quota_evaluators.counted_as("resourcequotas"),
         ),
     ),
     Resource(
@@ -226,6 +240,7 @@ CORE: Final = (
             validate=cluster_rules.secret_problems,
             validate_update=cluster_rules.secret_update_problems,
             default=cluster_defaults.default_secret,
+            quota=quota_evaluators.counted_as("secrets"),
         ),
         fields={"type": SelectableField("type")},
     ),
@@ -257,6 +272,8 @@ CORE: Final = (
             validate=service_rules.service_problems,
             validate_update=service_rules.service_update_problems,
             validate_status=service_rules.service_status_problems,
+            admission=ServiceAdmission,
+            quota=quota_evaluators.SERVICES,
             name_rule=dns_label_problems,
         ),
         fields={"spec.clusterIP": SelectableField("spec", "clusterIP"), "spec.type": SelectableField("spec", "type")},

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from kubesched.cluster.apiserver import graceful_deletion
+from kubesched.cluster.apiserver.admission.priority_classes import PodGroupAdmission, PriorityClassAdmission
 from kubesched.cluster.apiserver.catalog.parts import EVENT_FIELDS, status_of
 from kubesched.cluster.apiserver.defaulting import cluster as cluster_defaults
 from kubesched.cluster.apiserver.event_conversion import EVENTS_GROUP
@@ -28,6 +30,8 @@ SCHEDULING: Final = (
             validate_update=cluster_rules.priority_class_update_problems,
             default=cluster_defaults.default_priority_class,
             counts_generations=True,
+            admission=PriorityClassAdmission,
+            deletion=graceful_deletion.PRIORITY_CLASSES,
         ),
     ),
     Resource(
@@ -50,7 +54,7 @@ SCHEDULING: Final = (
         struct_name="scheduling.v1alpha2.PodGroup",
         subresources=(status_of("PodGroup"),),
         table=workload_tables.POD_GROUPS,
-        rules=Rules(default=cluster_defaults.default_pod_group),
+        rules=Rules(default=cluster_defaults.default_pod_group, admission=PodGroupAdmission),
     ),
     Resource(
         group="scheduling.k8s.io",

@@ -193,14 +193,14 @@ SERVICES: Final = TableLayout(
 )
 EVENTS: Final = TableLayout(
     (
-        Column("Last WatchEvent"),
+        Column("Last Seen"),
         Column("Type"),
         Column("Reason"),
         Column("Object"),
         Column("Subobject", priority=1),
         Column("Source", priority=1),
         Column("Message"),
-        Column("First WatchEvent", priority=1),
+        Column("First Seen", priority=1),
         Column("Count", priority=1),
         Column("Name", priority=1, format="name"),
     ),

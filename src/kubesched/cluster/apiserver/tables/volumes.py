@@ -94,7 +94,7 @@ def _csi_driver(value: Json, now: float) -> list[Any]:
         spec.get("attachRequired", True),
         spec.get("podInfoOnMount", False),
         spec.get("storageCapacity", False),
-        UNSET if requests is None else ",".join(request.get("group", "") for request in requests),
+        UNSET if requests is None else ",".join(request.get("audience", "") for request in requests),
         spec.get("requiresRepublish", False),
         ",".join(spec.get("volumeLifecycleModes") or ()) or NONE,
         age_of(value, now),

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from kubesched.cluster.apiserver import status
-from kubesched.cluster.apiserver.admission import Admission
 from kubesched.cluster.apiserver.problems import Problem, required, unsupported
 from kubesched.cluster.apiserver.resource import Resource
 from kubesched.cluster.apiserver.schema import conform
@@ -12,12 +13,14 @@ from kubesched.cluster.apiserver.verbs.writing import Writer
 from kubesched.errors import RequestRefusedError
 from kubesched.objects.base import Json
 
+TOPOLOGY_LABELS: Final = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")
+
 
 class Binder:
-    def __init__(self, writer: Writer, admission: Admission, pods: Resource) -> None:
+    def __init__(self, writer: Writer, pods: Resource, nodes: Resource) -> None:
         self._writer = writer
-        self._admission = admission
         self._pods = pods
+        self._nodes = writer.bucket(nodes)
 
     def bind(self, binding: Json, name: str, namespace: str, *, dry_run: bool = False) -> Entry:
         """Assign the pod to the binding's target. A pod is bound once: everything else is a conflict."""
@@ -62,9 +65,14 @@ class Binder:
     def _annotate(self, pod: Json, binding: Json, node_name: str) -> None:
         if annotations := binding.get("annotations"):
             pod.setdefault("annotations", {}).update(annotations)
-        labels = (binding.get("labels") or {}) | self._admission.topology_labels(node_name)
+        labels = (binding.get("labels") or {}) | self._topology_labels(node_name)
         if labels:
             pod.setdefault("labels", {}).update(labels)
+
+    def _topology_labels(self, node_name: str) -> dict[str, str]:
+        """What a pod learns of where its node is (`PodTopologyLabels` upstream)."""
+        node = self._nodes.get("", node_name)
+        return {} if node is None else {key: node.labels[key] for key in TOPOLOGY_LABELS if key in node.labels}
 
 
 class _PodsBinding:

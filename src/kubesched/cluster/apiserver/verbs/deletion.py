@@ -11,19 +11,11 @@ from kubesched.cluster.apiserver.options import DELETE_DEFAULTS, DeleteOptions
 from kubesched.cluster.apiserver.problems import unsupported
 from kubesched.cluster.apiserver.resource import Resource
 from kubesched.cluster.apiserver.storage import Entry, Store
-from kubesched.cluster.apiserver.validation.cluster import SYSTEM_CLASSES
 from kubesched.cluster.apiserver.verbs.writing import Writer
 from kubesched.objects.base import Json
 
 FOREGROUND: Final = "foregroundDeletion"
 ORPHAN: Final = "orphan"
-IMMORTAL: Final = {
-    ("namespaces", name): "this namespace may not be deleted" for name in ("default", "kube-public", "kube-system")
-} | {
-    ("priorityclasses.scheduling.k8s.io", name): "this is a system priority class and cannot be deleted"
-    for name in SYSTEM_CLASSES
-}
-"""What every cluster has, and why it stays."""
 PROPAGATIONS: Final = ("Foreground", "Background", "Orphan")
 
 
@@ -48,36 +40,24 @@ class Deleter:
         found = bucket.get(namespace, name)
         if found is None:
             raise status.not_found(resource, name)
-        if why := IMMORTAL.get((resource.qualified, name)):
+        rules = resource.rules.deletion
+        if why := rules.forbidden.get(name):
             raise status.forbidden(resource, name, why)
         value = found.decode()
         _check_options(options)
         _check_preconditions(resource, value["metadata"], options)
-        grace = self._grace(resource, value, options)
+        grace = rules.grace_period(value, options.grace_period) if rules.grace_period is not None else 0
         pending = self._already_pending(value, grace, options)
         if pending:
             return Deletion(found, gone=False)
         _set_finalizers(value["metadata"], options)
         if grace > 0 or _has_finalizers(value):
             return Deletion(self._mark(resource, found, value, grace, options), gone=False)
-        if resource.qualified == "pods":
+        if rules.grace_period is not None:
             self._stamp_last(value["metadata"])
         if options.dry_run:
             return Deletion(self._store.encode(bucket, value, found.version), gone=True)
         return Deletion(self._store.remove(bucket, value), gone=True)
-
-    def _grace(self, resource: Resource, value: Json, options: DeleteOptions) -> int:
-        """Only pods on a node have something to finish (`podStrategy.CheckGracefulDelete`)."""
-        if resource.qualified != "pods":
-            return 0
-        spec = value.get("spec") or {}
-        finished = (value.get("status") or {}).get("phase") in ("Failed", "Succeeded")
-        if not spec.get("nodeName") or finished:
-            return 0
-        period = (
-            options.grace_period if options.grace_period is not None else spec.get("terminationGracePeriodSeconds", 0)
-        )
-        return 1 if period < 0 else int(period)
 
     def _already_pending(self, value: Json, grace: int, options: DeleteOptions) -> bool:
         """A second deletion changes nothing unless it shortens the grace period."""
@@ -92,9 +72,8 @@ class Deleter:
         old, metadata = found.decode(), value["metadata"]
         if not metadata.get("deletionTimestamp"):
             self._stamp(metadata, grace)
-            if resource.qualified == "namespaces":
-                value.setdefault("status", {})["phase"] = "Terminating"
-                del metadata["deletionGracePeriodSeconds"]
+            if (mark := resource.rules.deletion.mark) is not None:
+                mark(value)
         elif grace < metadata.get("deletionGracePeriodSeconds", 0):
             started = datetime.fromisoformat(metadata["deletionTimestamp"]).timestamp()
             started -= metadata["deletionGracePeriodSeconds"]
@@ -103,7 +82,7 @@ class Deleter:
         return self._writer.replace(resource, found, old, value, dry_run=options.dry_run)
 
     def _stamp_last(self, metadata: Json) -> None:
-        """What is left of a pod's grace period when it goes."""
+        """What is left of the grace period when an object goes."""
         if metadata.get("deletionTimestamp"):
             metadata["deletionGracePeriodSeconds"] = 0
         else:

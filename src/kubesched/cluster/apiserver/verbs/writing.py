@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import random
-import uuid
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Final
 
 import msgspec
 
 from kubesched.clock import Clock
 from kubesched.cluster.apiserver import status
-from kubesched.cluster.apiserver.admission import Admission
+from kubesched.cluster.apiserver.admission.chain import Admission
 from kubesched.cluster.apiserver.options import WRITE_DEFAULTS, WriteOptions
 from kubesched.cluster.apiserver.ownership import Manager, chosen_managers, track_update
 from kubesched.cluster.apiserver.problems import Problem, invalid
@@ -22,20 +20,19 @@ from kubesched.cluster.apiserver.storage import Bucket, Entry, Store
 from kubesched.cluster.apiserver.validation.metadata import metadata_problems, metadata_update_problems
 from kubesched.cluster.apiserver.verbs.checks import (
     PATCH,
-    PluralAsKind,
     require_kind,
     require_names,
     settle_namespace,
     undecodable,
 )
+from kubesched.cluster.apiserver.verbs.system_metadata import (
+    check_version,
+    fill_metadata,
+    generate_name,
+    keep_unwritable,
+)
 from kubesched.errors import RequestRefusedError
 from kubesched.objects.base import Json
-
-NAME_CHARACTERS: Final = "bcdfghjklmnpqrstvwxz2456789"  # no vowels: generated names are no words (`utilrand`)
-GENERATED_LENGTH: Final = 5
-LONGEST_BASE: Final = 63 - GENERATED_LENGTH
-NAME_ATTEMPTS: Final = 8
-_KEPT_METADATA: Final = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation")
 
 
 class Writer:
@@ -63,12 +60,12 @@ class Writer:
             raise RequestRefusedError(500, "", "resourceVersion should not be set on objects to be created")
         bucket = self.bucket(resource)
         if not metadata.get("name") and metadata.get("generateName"):
-            metadata["name"] = self._generate_name(bucket, metadata)
+            metadata["name"] = generate_name(bucket, metadata, self._rng)
         rules = resource.rules
         if rules.default is not None:
             rules.default(value)
         self._admission.admit(resource, value)
-        self._fill_system_metadata(resource, metadata)
+        fill_metadata(resource, metadata, self.now(), self._rng)
         if managed_fields:
             metadata["managedFields"] = managed_fields
         if resource.has_status and not rules.keeps_status_on_create:
@@ -80,7 +77,7 @@ class Writer:
             problems += rules.validate(value)
         if problems:
             raise status.invalid(resource, metadata.get("name", ""), problems)
-        self._admission.quotas.admit(resource, value)
+        self._admission.validate(resource, value)
         if bucket.get(metadata.get("namespace", ""), metadata["name"]) is not None:
             raise status.already_exists(resource, metadata["name"])
         if options.dry_run:
@@ -104,21 +101,63 @@ class Writer:
         `change` works in the resource's own form. What the subresource does not cover stays as it was. A write that
         changes nothing is not stored: the entry keeps its version.
         """
-        bucket = self.bucket(resource)
-        found = bucket.get(namespace, name)
+        found = self.bucket(resource).get(namespace, name)
         if found is None:
             if subresource or not resource.rules.create_on_update:
                 raise status.not_found(resource, name)
-            value = change({})
-            require_names(resource, value, name, namespace)
-            value["metadata"].pop("resourceVersion", None)
-            value["metadata"].pop("uid", None)
-            return self.create(resource, value, namespace, options), True
-        old, value = found.decode(), found.decode()
+            return self._create_instead(resource, name, namespace, change, options), True
+        old = found.decode()
+        value = self._changed(resource, found, old, change, patched=patched, options=options)
+        check_version(resource, value["metadata"], found, old)
+        if resource.rules.default is not None:
+            resource.rules.default(value)
+        if not subresource:
+            self._admission.admit(resource, value, old)
+        managers = value["metadata"].get("managedFields")
+        keep_unwritable(resource, value, old, subresource)
+        problems = metadata_update_problems(value["metadata"], old["metadata"])
+        problems += _rule_problems(resource, value, old, subresource)
+        if problems:
+            raise status.invalid(resource, name, problems)
+        if not subresource:
+            self._admission.validate(resource, value, old)
+        if applied:
+            _set_managers(value, managers)
+        else:
+            self._track(resource, old, value, managers, subresource, options)
+        return self.replace(resource, found, old, value, dry_run=options.dry_run), False
+
+    def _create_instead(
+        self,
+        resource: Resource,
+        name: str,
+        namespace: str,
+        change: Callable[[Json], Json],
+        options: WriteOptions,
+    ) -> Entry:
+        """An update of what is not there, for resources that allow it."""
+        value = change({})
+        require_names(resource, value, name, namespace)
+        value["metadata"].pop("resourceVersion", None)
+        value["metadata"].pop("uid", None)
+        return self.create(resource, value, namespace, options)
+
+    def _changed(
+        self,
+        resource: Resource,
+        found: Entry,
+        old: Json,
+        change: Callable[[Json], Json],
+        *,
+        patched: bool,
+        options: WriteOptions,
+    ) -> Json:
+        """What `change` makes of the object, in the stored form and about the same object."""
+        value = found.decode()
         if resource.conversion is not None:
             resource.conversion.from_stored(value)
         value = change(value)
-        require_names(resource, value, name, namespace)
+        require_names(resource, value, found.name, found.namespace)
         try:
             self.decode(resource, value, options, known=old if resource.conversion is None else None)
         except RequestRefusedError as refusal:
@@ -126,31 +165,22 @@ class Writer:
                 problem = invalid("patch", msgspec.json.encode(value).decode(), refusal.message)
                 raise status.invalid(PATCH, "", [problem]) from refusal
             raise
-        self._check_version(resource, value["metadata"], found, old)
-        if resource.rules.default is not None:
-            resource.rules.default(value)
-        if resource.qualified == "services" and not subresource:
-            self._admission.services.update(value, old)
-        managed_fields = value["metadata"].get("managedFields")
-        if not applied:
-            live = old["metadata"].get("managedFields") or []
-            managed_fields = live if subresource or not live else chosen_managers(managed_fields, live)
-        self._keep_unwritable(resource, value, old, subresource)
-        problems = metadata_update_problems(value["metadata"], old["metadata"])
-        problems += _rule_problems(resource, value, old, subresource)
-        if problems:
-            raise status.invalid(resource, name, problems)
-        if resource.qualified == "priorityclasses.scheduling.k8s.io":
-            self._admission.require_one_default(resource, value)
-        if not subresource:
-            self._admission.quotas.admit(resource, value, old)
-        if managed_fields:
-            value["metadata"]["managedFields"] = managed_fields
-            if not applied:
-                self._track(resource, old, value, subresource, options)
-        return self.replace(resource, found, old, value, dry_run=options.dry_run), False
+        return value
 
-    def _track(self, resource: Resource, old: Json, value: Json, subresource: str, options: WriteOptions) -> None:
+    def _track(
+        self,
+        resource: Resource,
+        old: Json,
+        value: Json,
+        managers: list[Json] | None,
+        subresource: str,
+        options: WriteOptions,
+    ) -> None:
+        """Note who owns the changed fields, of objects of which somebody has applied a part."""
+        live = old["metadata"].get("managedFields") or []
+        _set_managers(value, live if subresource or not live else chosen_managers(managers, live))
+        if "managedFields" not in value["metadata"]:
+            return
         writer = Manager(
             name=options.field_manager or "unknown",
             operation="Update",
@@ -204,59 +234,6 @@ class Writer:
             self._now = datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         return self._now
 
-    def _generate_name(self, bucket: Bucket, metadata: Json) -> str:
-        base: str = metadata["generateName"][:LONGEST_BASE]
-        for _ in range(NAME_ATTEMPTS):
-            name = base + "".join(self._rng.choices(NAME_CHARACTERS, k=GENERATED_LENGTH))
-            if bucket.get(metadata.get("namespace", ""), name) is None:
-                break
-        return name
-
-    def _fill_system_metadata(self, resource: Resource, metadata: Json) -> None:
-        for key in ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "managedFields", "generation"):
-            metadata.pop(key, None)
-        metadata["uid"] = str(uuid.UUID(int=self._rng.getrandbits(128), version=4))
-        metadata["creationTimestamp"] = self.now()
-        if resource.rules.counts_generations:
-            metadata["generation"] = 1
-
-    def _check_version(self, resource: Resource, metadata: Json, found: Entry, old: Json) -> None:
-        name = found.name
-        uid = metadata.get("uid")
-        if uid and uid != old["metadata"]["uid"]:
-            why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {old['metadata']['uid']}"
-            raise status.conflict(resource, name, why)
-        version = metadata.get("resourceVersion", "")
-        if not version:
-            if not resource.rules.unconditional_update:
-                problem = invalid("metadata.resourceVersion", 0, "must be specified for an update")
-                raise status.invalid(PluralAsKind(resource), name, [problem])
-        elif version != str(found.version):
-            raise status.modified(resource, name)
-
-    def _keep_unwritable(self, resource: Resource, value: Json, old: Json, subresource: str) -> None:
-        metadata, before = value["metadata"], old["metadata"]
-        for key in _KEPT_METADATA:
-            if key in before:
-                metadata[key] = before[key]
-            else:
-                metadata.pop(key, None)
-        for key in ("selfLink", "managedFields"):
-            metadata.pop(key, None)
-        metadata["resourceVersion"] = before["resourceVersion"]
-        metadata.setdefault("name", before["name"])
-        if subresource:
-            _keep_all_but(value, old, subresource)
-        elif resource.has_status:
-            _copy_key(value, old, "status")
-        if resource.rules.prepare_update is not None:
-            resource.rules.prepare_update(value, old)
-        rules = resource.rules
-        if rules.counts_generations and not subresource:
-            annotated = rules.counts_annotations and metadata.get("annotations") != before.get("annotations")
-            if annotated or _spec(value) != _spec(old):
-                metadata["generation"] = before.get("generation", 0) + 1
-
 
 def _first_status(resource: Resource) -> Json:
     return dict(zero_values(struct(resource.struct_name).fields["status"].struct_name))
@@ -272,22 +249,9 @@ def _rule_problems(resource: Resource, value: Json, old: Json, subresource: str)
     return problems
 
 
-def _keep_all_but(value: Json, old: Json, part: str) -> None:
-    """A subresource's write covers its own part and the metadata, nothing else."""
-    for key in (set(value) | set(old)) - {"metadata", part}:
-        _copy_key(value, old, key)
-
-
-def _copy_key(value: Json, old: Json, key: str) -> None:
-    if key in old:
-        value[key] = old[key]
-    else:
-        value.pop(key, None)
-
-
-def _spec(value: Json) -> Json:
-    """What a generation counts: everything but metadata and status."""
-    return {key: item for key, item in value.items() if key not in ("metadata", "status")}
+def _set_managers(value: Json, managers: list[Json] | None) -> None:
+    if managers:
+        value["metadata"]["managedFields"] = managers
 
 
 def _is_finished(value: Json) -> bool:

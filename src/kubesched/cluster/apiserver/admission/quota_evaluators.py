@@ -1,12 +1,12 @@
-"""How much of a quota one object uses, and which quotas it counts for (evaluators of `pkg/quota/v1` upstream)."""
+"""How much of a quota one object of a kind uses, and which scopes it is in (evaluators of `pkg/quota/v1` upstream)."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 from kubesched.cluster.apiserver.preparation import qos_class
-from kubesched.cluster.apiserver.resource import Resource
+from kubesched.cluster.apiserver.resource import QuotaEvaluator, Usage
 from kubesched.cluster.apiserver.tables.volumes import CLASS_ANNOTATION
 from kubesched.objects import Pod, convert
 from kubesched.objects.base import Json
@@ -14,43 +14,15 @@ from kubesched.objects.pod_resources import pod_limits, pod_requests
 from kubesched.objects.quantity import Quantity
 from kubesched.objects.resource_names import is_dra_extended_resource, is_huge_page_resource
 
-Usage = dict[str, Quantity]
-
 ONE: Final = Quantity.of(1)
 COMPUTE: Final = ("cpu", "memory", "ephemeral-storage")
 ASKED_OF_CONTAINERS: Final = frozenset(
     f"{prefix}{name}" for prefix in ("", "requests.", "limits.") for name in ("cpu", "memory")
 )
 """If a quota limits these, every container has to say how much it wants (`validationSet` upstream)."""
-COUNTED_BY_NAME: Final = frozenset({"configmaps", "secrets", "replicationcontrollers", "resourcequotas"})
-COUNTED: Final = COUNTED_BY_NAME | {"pods", "persistentvolumeclaims", "services"}
-"""Kinds with names of their own; all others count only by `count/…`."""
-
-GROWING: Final = frozenset({"persistentvolumeclaims", "services"})
-"""Kinds of which a change can use more than before: larger volumes, more ports."""
 
 
-def usage_of(resource: Resource, value: Json) -> Usage:
-    """By the names that quotas use; every object counts at least as one of its kind."""
-    usage = {f"count/{resource.qualified}": ONE}
-    match resource.qualified:
-        case "pods":
-            usage |= _pod_usage(value)
-        case "persistentvolumeclaims":
-            usage |= _claim_usage(value)
-        case "services":
-            usage |= _service_usage(value)
-        case name if name in COUNTED_BY_NAME:
-            usage[name] = ONE
-    return usage
-
-
-def may_use(resource: Resource, names: Collection[str]) -> bool:
-    """Whether objects of this kind can use any of what a quota limits by these names."""
-    return resource.qualified in COUNTED or f"count/{resource.qualified}" in names
-
-
-def missing_amounts(pod: Json, hard: Mapping[str, object]) -> str:
+def _missing_amounts(pod: Json, hard: Mapping[str, object]) -> str:
     """What a pod's containers leave open although a quota limits it, in upstream's words; empty if nothing."""
     spec = pod["spec"]
     wanted = ASKED_OF_CONTAINERS & hard.keys()
@@ -65,15 +37,8 @@ def missing_amounts(pod: Json, hard: Mapping[str, object]) -> str:
     return f"must specify {listed}" if listed else ""
 
 
-def is_in_scope(quota: Json, resource: Resource, value: Json) -> bool:
-    """Whether the quota is about this object: one with scopes is about pods alone."""
-    spec = quota.get("spec") or {}
-    scopes = [{"scopeName": name, "operator": "Exists"} for name in spec.get("scopes") or ()]
-    scopes += (spec.get("scopeSelector") or {}).get("matchExpressions") or ()
-    return not scopes or (resource.qualified == "pods" and all(_matches(scope, value["spec"]) for scope in scopes))
-
-
-def _matches(scope: Json, spec: Json) -> bool:
+def _pod_matches(scope: Json, pod: Json) -> bool:
+    spec = pod["spec"]
     match scope["scopeName"]:
         case "Terminating":
             return spec.get("activeDeadlineSeconds") is not None
@@ -152,3 +117,13 @@ def _service_usage(value: Json) -> Usage:
         "services.nodeports": Quantity.of(opened),
         "services.loadbalancers": Quantity.of(int(balanced)),
     }
+
+
+def counted_as(name: str) -> QuotaEvaluator:
+    """Of a kind that quotas also count by a plain name, besides `count/…`."""
+    return QuotaEvaluator(usage=lambda _: {name: ONE})
+
+
+PODS: Final = QuotaEvaluator(usage=_pod_usage, missing=_missing_amounts, is_in_scope=_pod_matches)
+CLAIMS: Final = QuotaEvaluator(usage=_claim_usage, grows=True)
+SERVICES: Final = QuotaEvaluator(usage=_service_usage, grows=True)

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from kubesched.cluster.apiserver import status
-from kubesched.cluster.apiserver.catalog import Catalog
-from kubesched.cluster.apiserver.storage import Store
+from kubesched.cluster.apiserver.resource import AdmissionContext
 from kubesched.objects.base import Json
 from kubesched.objects.quantity import Quantity
 
 
 class RuntimeClasses:
-    def __init__(self, store: Store, catalog: Catalog) -> None:
-        self._pods = catalog.named("pods")
-        classes = catalog.named("runtimeclasses.node.k8s.io")
-        self._classes = store.bucket(classes.bucket_name, classes.read_fields)
+    def __init__(self, context: AdmissionContext) -> None:
+        self._pods = context.resource
+        self._classes = context.stored("runtimeclasses.node.k8s.io")
 
     def admit(self, pod: Json) -> None:
         """Changes the pod in place, or refuses it."""

@@ -6,28 +6,31 @@ refused what a real one would be (upstream lets it have a taken address and an i
 
 from __future__ import annotations
 
-import random
-
 from kubesched.cluster.apiserver import status
-from kubesched.cluster.apiserver.catalog import Catalog
+from kubesched.cluster.apiserver.admission.service_ranges import Allocator, RangeRefusalError, StoredAllocations
 from kubesched.cluster.apiserver.problems import Problem, invalid
-from kubesched.cluster.apiserver.service_ranges import Allocator, RangeRefusalError, StoredAllocations
-from kubesched.cluster.apiserver.storage import Store
+from kubesched.cluster.apiserver.resource import AdmissionContext, AdmissionPlugin
 from kubesched.cluster.apiserver.validation.service_addresses import EXTERNAL, HEADLESS, address_problems, family_of
 from kubesched.cluster.apiserver.validation.services import WITH_NODE_PORTS, needs_health_check
 from kubesched.errors import RequestRefusedError
 from kubesched.objects.base import Json
 
 
-class ServiceAllocator:
+class ServiceAdmission(AdmissionPlugin):
     """Fills in what a service leaves to the cluster, in place, or refuses what it asks for."""
 
-    def __init__(self, store: Store, catalog: Catalog, rng: random.Random) -> None:
-        self._resource = catalog.named("services")
-        self._allocations = StoredAllocations(store.bucket(self._resource.bucket_name, self._resource.read_fields))
-        self._rng = rng
+    def __init__(self, context: AdmissionContext) -> None:
+        self._resource = context.resource
+        self._allocations = StoredAllocations(context.stored(context.resource.qualified))
+        self._rng = context.rng
 
-    def create(self, service: Json) -> None:
+    def admit(self, value: Json, old: Json | None) -> None:
+        if old is None:
+            self._create(value)
+        else:
+            self._update(value, old)
+
+    def _create(self, service: Json) -> None:
         spec, name = service["spec"], service["metadata"].get("name", "")
         if spec.get("clusterIP") and not spec.get("clusterIPs"):
             spec["clusterIPs"] = [spec["clusterIP"]]
@@ -39,7 +42,7 @@ class ServiceAllocator:
         if needs_health_check(spec):
             _take_health_check_port(spec, taken)
 
-    def update(self, service: Json, old: Json) -> None:
+    def _update(self, service: Json, old: Json) -> None:
         """The service keeps what it had and still needs; what it needs no longer is free with this write."""
         spec, before, metadata = service["spec"], old["spec"], old["metadata"]
         _keep_allocated(spec, before)
