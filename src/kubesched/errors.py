@@ -11,6 +11,7 @@
     └── ClientError             talking to an API server failed
         ├── ApiStatusError      the server answered with a Status other than success
         ├── TransportError      no answer: connection, TLS, time-out
+        ├── SupersededError     the request was not sent: a newer one about the same object takes its place
         └── ExtenderError       an HTTP extender failed, or answered what makes no sense
 
 An error carries its facts as attributes and says them in one line. "Does not fit" is not an error: it is a value
@@ -156,6 +157,10 @@ class TransportError(ClientError):
         self.timed_out = timed_out
         self.untrusted = untrusted
         super().__init__(message)
+
+
+class SupersededError(ClientError):
+    """The request was not sent, or not sent again: a newer one about the same object takes its place."""
 
 
 class ExtenderError(ClientError):

@@ -1,4 +1,7 @@
-"""What the scheduling cycles write: bindings, pod status, evictions of victims, changes of volumes and claims."""
+"""What the scheduling cycles write: bindings, pod status, evictions of victims, changes of volumes and claims.
+
+All of it goes out in the order in which it was meant, object by object (`write_order`).
+"""
 
 from __future__ import annotations
 
@@ -9,15 +12,17 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from kubesched.client.backoff import jittered
+from kubesched.client.dispatcher import CallObserver, Dispatcher
 from kubesched.client.paths import object_path
 from kubesched.client.rest import STRATEGIC_MERGE, RestClient
-from kubesched.client.slots import Slots
 from kubesched.client.status_patch import pod_status_patch
+from kubesched.client.write_order import Call, PodBinding, PodStatusPatch
+from kubesched.client.written_versions import WrittenVersions
 from kubesched.clock import Clock, utc
-from kubesched.errors import ApiStatusError, ClientError, TransportError
+from kubesched.errors import ApiStatusError, ClientError, SupersededError, TransportError
 from kubesched.objects import KIND_OF, Pod, encode
 from kubesched.objects.pod import PodCondition
-from kubesched.scheduler.framework import NominatingInfo, NominatingMode
+from kubesched.scheduler.framework import NominatingInfo
 from kubesched.telemetry.logging import log
 
 # retry.DefaultBackoff: four tries, 10 ms, 50 ms, 250 ms apart, up to 10 % more each.
@@ -25,10 +30,6 @@ _TRIES: Final = 4
 _FIRST_DELAY: Final = 0.01
 _FACTOR: Final = 5.0
 _JITTER: Final = 0.1
-
-# An API server works on so many writes at a time (--max-mutating-requests-inflight). More of them under way would only
-# wait there, each with its buffers: 40 MiB for a burst of 5,000.
-MOST_BINDINGS: Final = 200
 
 T = TypeVar("T")
 
@@ -58,48 +59,60 @@ _POD: Final = KIND_OF[Pod]
 class PodWriter:
     """The framework's `ApiWriter` over REST: writes as kube-scheduler makes them. Errors are ClientErrors."""
 
-    def __init__(self, rest: RestClient, clock: Clock, rng: random.Random) -> None:
+    def __init__(
+        self, rest: RestClient, clock: Clock, rng: random.Random, observer: CallObserver | None = None
+    ) -> None:
         self._rest = rest
         self._clock = clock
         self._rng = rng
-        self._binding_slots = Slots(MOST_BINDINGS)
+        self._dispatcher = Dispatcher(clock, observer)
+        self._versions = WrittenVersions(clock)
 
     async def bind(self, pod: Pod, node_name: str) -> None:
         """Bind the pod to the node; 409 if the name belongs to another pod by now (UID), or it is bound already."""
         metadata = pod.metadata
         binding = _Binding(_BindingMeta(metadata.name, metadata.namespace, metadata.uid), _Target(node_name))
-        path = object_path(_POD, metadata.name, metadata.namespace, "binding")
-        slots = self._binding_slots
-        if not slots.take():
-            await slots.wait()
+        path = object_path(_POD, metadata.name, metadata.namespace)
+        call, dispatcher = PodBinding(path, metadata.uid), self._dispatcher
+        if not dispatcher.begin(call):
+            await dispatcher.turn(call)
+        succeeded = False
         try:
-            await self._rest.call("POST", path, body=_BINDING.encode(binding), discard=True)
+            await self._rest.call("POST", f"{path}/binding", body=_BINDING.encode(binding), discard=True)
+            succeeded = True
         finally:
-            slots.give_back()
+            dispatcher.finished(call, succeeded=succeeded)
+
+    async def bind_by(self, pod: Pod, bind: Callable[[], Awaitable[T]]) -> T:
+        """Let somebody else bind the pod, when no write of ours about it is under way."""
+        metadata = pod.metadata
+        call = PodBinding(object_path(_POD, metadata.name, metadata.namespace), metadata.uid)
+        return await self._dispatcher.in_turn(call, bind)
 
     async def patch_pod_status(
         self, pod: Pod, condition: PodCondition | None, nominating: NominatingInfo | None
     ) -> None:
-        """Set a condition and the nominated node, if that changes anything: otherwise nothing is sent."""
-        overrides = nominating is not None and nominating.mode is NominatingMode.OVERRIDE
-        patch = pod_status_patch(
-            pod.status,
-            utc(self._clock),
-            condition=condition,
-            nominated_node=nominating.node_name if nominating is not None and overrides else None,
-        )
-        if patch is None:
+        """Set a condition and the nominated node, if that changes anything: otherwise nothing is sent.
+
+        Nor is it where a newer call about the pod makes it superfluous.
+        """
+        path = object_path(_POD, pod.metadata.name, pod.metadata.namespace)
+        call, dispatcher = PodStatusPatch(path, pod, condition, nominating), self._dispatcher
+        if not dispatcher.begin(call) and not await dispatcher.turn(call):
             return
-        path = object_path(_POD, pod.metadata.name, pod.metadata.namespace, "status")
-        body = encode(patch)
-        await self._retrying(
-            lambda: self._rest.call("PATCH", path, body=body, content_type=STRATEGIC_MERGE, discard=True)
-        )
+        succeeded = False
+        try:
+            await self._send_status(call)
+            succeeded = True
+        except SupersededError:
+            log.info("Status of a pod was not written: there is something newer to say", v=4, pod=pod)
+        finally:
+            dispatcher.finished(call, succeeded=succeeded)
 
     async def delete_pod(self, pod: Pod) -> None:
         """Delete the pod with this uid; no error if it is gone, or another one has its name."""
         try:
-            await self._rest.delete(Pod, pod.metadata.name, pod.metadata.namespace, uid=pod.metadata.uid)
+            await self.delete(Pod, pod.metadata.name, namespace=pod.metadata.namespace, uid=pod.metadata.uid)
         except ApiStatusError as error:
             if error.code not in (404, 409):
                 raise
@@ -109,26 +122,85 @@ class PodWriter:
         self, kind: type[T], name: str, body: Mapping[str, Any], *, namespace: str = "", subresource: str = ""
     ) -> T:
         """JSON merge patch; with `metadata.resourceVersion` in the body, a concurrent change is a 409 Conflict."""
-        return await self._rest.patch(kind, name, body, namespace=namespace, subresource=subresource)
+        call = _call(kind, name, namespace, "patch")
+        return await self._dispatcher.in_turn(
+            call, lambda: self._rest.patch(kind, name, body, namespace=namespace, subresource=subresource)
+        )
 
     async def create(self, obj: T) -> T:
-        return await self._rest.create(obj)
+        kind, metadata = type(obj), obj.metadata  # type: ignore[attr-defined]  # every object of a kind has it
+        # Under a generated name it is an object that nobody else writes about yet.
+        name = metadata.name or f"{metadata.generate_name}{id(obj)}"
+        call = _call(kind, name, metadata.namespace, "create")
+        return await self._dispatcher.in_turn(call, lambda: self._rest.create(obj))
 
     async def delete(self, kind: type[T], name: str, *, namespace: str = "", uid: str = "") -> None:
         """Delete an object; with a `uid`, only if it still is that one."""
-        await self._rest.delete(kind, name, namespace, uid=uid)
+        call = _call(kind, name, namespace, "delete")
+        await self._dispatcher.in_turn(call, lambda: self._rest.delete(kind, name, namespace, uid=uid))
 
-    async def _retrying(self, send: Callable[[], Awaitable[bytes]]) -> None:
-        delay = _FIRST_DELAY
+    async def _send_status(self, call: PodStatusPatch) -> None:
+        """A pod that has no node yet is guarded by its version: however late a patch arrives, it must not say of a pod
+        that was bound meanwhile that it could not be scheduled. Who changed it else is no matter: it is read again.
+        """
+        pod, delay = call.pod, _FIRST_DELAY
         for last_try in (False,) * (_TRIES - 1) + (True,):
+            body = self._status_patch(call, pod)
+            if body is None:
+                return
             try:
-                await send()
+                answer = await self._rest.call(
+                    "PATCH",
+                    f"{call.path}/status",
+                    body=body,
+                    content_type=STRATEGIC_MERGE,
+                    gives_way=lambda: self._dispatcher.gives_way(call),
+                )
+                self._versions.note(call.path, answer)
                 return
             except ClientError as error:
+                if _is_doubtful(error):
+                    self._versions.doubt(call.path)
                 if last_try or not _is_retriable(error):
                     raise
+                is_conflict = isinstance(error, ApiStatusError) and error.reason == "Conflict"
             await self._clock.sleep(jittered(self._rng, delay, _JITTER))
             delay *= _FACTOR
+            if self._dispatcher.gives_way(call):
+                raise SupersededError(f"status of pod {pod.key}")
+            if is_conflict:
+                pod = await self._rest.get(Pod, pod.metadata.name, pod.metadata.namespace)
+                self._versions.was_read(call.path)
+                if pod.metadata.uid != call.uid or (pod.spec.node_name and not call.pod.spec.node_name):
+                    raise SupersededError(f"status of pod {pod.key}, which was bound or replaced meanwhile")
+
+    def _status_patch(self, call: PodStatusPatch, pod: Pod) -> bytes | None:
+        version = pod.metadata.resource_version
+        written = self._versions.newer_than(call.path, version)
+        patch = pod_status_patch(
+            pod.status,
+            utc(self._clock),
+            conditions=call.conditions.values(),
+            nominated_node=call.nominated_node,
+            is_outdated=written is not None,
+        )
+        if patch is None:
+            return None
+        if version and not pod.spec.node_name:
+            patch["metadata"] = {"resourceVersion": written or version}
+        return encode(patch)
+
+
+def _call(kind: type, name: str, namespace: str, verb: str) -> Call:
+    described = KIND_OF[kind]
+    return Call(object_path(described, name, namespace), "", f"{described.name.lower()}_{verb}")
+
+
+def _is_doubtful(error: ClientError) -> bool:
+    """Whether the server may have done it all the same."""
+    if isinstance(error, ApiStatusError):
+        return error.code >= 500
+    return isinstance(error, TransportError) and error.request_sent
 
 
 def _is_retriable(error: ClientError) -> bool:

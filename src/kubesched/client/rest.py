@@ -7,7 +7,7 @@ change an object with a patch (its `metadata.resourceVersion` in the patch makes
 from __future__ import annotations
 
 import random
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
 from typing import Any, Final, Protocol, TypeVar
 
@@ -18,7 +18,7 @@ from kubesched.client.rate_limit import NO_LIMIT, RateLimiter
 from kubesched.client.retries import MOST_RETRIES, retry_delay
 from kubesched.client.transport import JSON, TIME_LIMIT, Transport, raise_status
 from kubesched.clock import Clock
-from kubesched.errors import ApiStatusError, ClientError
+from kubesched.errors import ApiStatusError, ClientError, SupersededError
 from kubesched.objects import KIND_OF, decode, encode
 from kubesched.objects.meta import ListMeta, ObjectMeta
 from kubesched.telemetry.logging import log
@@ -125,12 +125,19 @@ class RestClient:
         content_type: str = JSON,
         retries: int = MOST_RETRIES,
         discard: bool = False,
+        gives_way: Callable[[], bool] | None = None,
     ) -> bytes:
-        """One request with its retries; the body of the answer, which may be empty for who wants to `discard` it."""
+        """One request with its retries; the body of the answer, which may be empty for who wants to `discard` it.
+
+        `gives_way` is asked after every wait before the request is sent: if it says yes, SupersededError.
+        """
         attempt = 0
         while True:
             if (throttled := self._limiter.reserve()) > 0.0:
                 await self._throttle(throttled, method, path)
+            if gives_way is not None and (throttled or attempt) and gives_way():
+                self._limiter.give_back()
+                raise SupersededError(f"{method} {path}: a newer write takes its place")
             started = self._clock.monotonic()
             code, received = "<error>", 0
             try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
@@ -15,37 +16,50 @@ def pod_status_patch(
     status: PodStatus,
     now: datetime,
     *,
-    condition: PodCondition | None = None,
+    conditions: Iterable[PodCondition] = (),
     nominated_node: str | None = None,
+    is_outdated: bool = False,
 ) -> dict[str, Any] | None:
-    """The patch that sets a condition and/or the nominated node; None where the status says so already.
+    """The patch that sets conditions and/or the nominated node; None where the status says so already.
 
-    `nominated_node` "" clears the nomination, None leaves it. The condition's transition time is ours to set:
-    `now`, or the old one as long as its status stays (podutil.UpdatePodCondition).
+    `nominated_node` "" clears the nomination, None leaves it. A condition's transition time is ours to set: `now`, or
+    the old one as long as its status stays (podutil.UpdatePodCondition). Over a status that `is_outdated` everything
+    is written: what has changed since is not known.
     """
     change: dict[str, Any] = {}
-    if condition is not None:
-        change |= _condition_change(status.conditions, condition, now)
-    if nominated_node is not None and nominated_node != status.nominated_node_name:
+    for condition in conditions:
+        _add(change, status.conditions, condition, now, is_outdated=is_outdated)
+    if nominated_node is not None and (is_outdated or nominated_node != status.nominated_node_name):
         change["nominatedNodeName"] = nominated_node or None
     return {"status": change} if change else None
 
 
-def _condition_change(conditions: tuple[PodCondition, ...], condition: PodCondition, now: datetime) -> dict[str, Any]:
-    old = next((existing for existing in conditions if existing.type == condition.type), None)
-    types = [existing.type for existing in conditions]
+def _add(
+    change: dict[str, Any],
+    known: tuple[PodCondition, ...],
+    condition: PodCondition,
+    now: datetime,
+    *,
+    is_outdated: bool,
+) -> None:
+    old = next((existing for existing in known if existing.type == condition.type), None)
     if old is None:
-        new = _at(condition, now)
-        fields = to_builtins(new)
-        types.append(condition.type)
+        fields = to_builtins(_at(condition, now))
     else:
         new = _at(condition, now if condition.status != old.status else old.last_transition_time)
-        if _says_the_same(old, new):
-            return {}
+        if _says_the_same(old, new) and not is_outdated:
+            return
         before, after = to_builtins(old), to_builtins(new)
         changed = {name: after.get(name) for name in before | after if before.get(name) != after.get(name)}
         fields = {"type": condition.type, **changed}
-    return {"$setElementOrder/conditions": [{"type": name} for name in types], "conditions": [fields]}
+        if is_outdated:
+            fields = after
+    if is_outdated:
+        fields = {"reason": None, "message": None, **fields}
+    order = change.setdefault("$setElementOrder/conditions", [{"type": existing.type} for existing in known])
+    if old is None:
+        order.append({"type": condition.type})
+    change.setdefault("conditions", []).append(fields)
 
 
 def _at(condition: PodCondition, transition: datetime | None) -> PodCondition:

@@ -7,7 +7,7 @@ A caller in a loop keeps the series: `attempts = metrics.schedule_attempts.label
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from prometheus_client import CollectorRegistry
@@ -31,6 +31,7 @@ class SchedulerMetrics:
         self._queue(made)
         self._plugins(made)
         self._preemption(made)
+        self._api_calls(made)
         self._pod_groups(made)
         self._evaluation(made)
         self.rest_client = RestClientMetrics(made)
@@ -38,6 +39,10 @@ class SchedulerMetrics:
         self.leader_election = LeaderElectionMetrics(made)
         self._component(made)
         registry.register(made)
+
+    def before_reading(self, settle: Callable[[], None]) -> None:
+        """Call `settle` before the numbers are shown or reset: for who records in bulk."""
+        self._instruments.before_reading(settle)
 
     def reset(self) -> None:
         """What DELETE /metrics does: counters and histograms start again; gauges keep showing the present."""
@@ -245,6 +250,30 @@ class SchedulerMetrics:
             ALPHA,
             "Number of preemption goroutines executed.",
             "result",
+        )
+
+    def _api_calls(self, made: InstrumentSet) -> None:
+        """kube-scheduler counts bindings and status patches here, with SchedulerAsyncAPICalls; we, every write."""
+        self.async_api_call_execution = made.counter(
+            "scheduler_async_api_call_execution_total",
+            ALPHA,
+            "Total number of API calls executed by the async dispatcher.",
+            "call_type",
+            "result",
+        )
+        self.async_api_call_execution_duration = made.histogram(
+            "scheduler_async_api_call_execution_duration_seconds",
+            ALPHA,
+            "Duration in seconds for executing API call in the async dispatcher.",
+            "call_type",
+            "result",
+            buckets=ATTEMPT_BUCKETS,
+        )
+        self.pending_async_api_calls = made.gauge(
+            "scheduler_pending_async_api_calls",
+            ALPHA,
+            "Number of API calls currently pending in the async queue.",
+            "call_type",
         )
 
     def _pod_groups(self, made: InstrumentSet) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -31,6 +31,9 @@ class RecordingApi:
     async def bind(self, pod: Pod, node_name: str) -> None:
         self._fail()
         self.bindings[pod.key] = node_name
+
+    async def bind_by(self, pod: Pod, bind: Callable[[], Awaitable[T]]) -> T:
+        return await bind()
 
     async def patch_pod_status(
         self, pod: Pod, condition: PodCondition | None, nominating: NominatingInfo | None

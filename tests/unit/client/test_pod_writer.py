@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from kubesched.client.pod_writer import MOST_BINDINGS, PodWriter
+from kubesched.client.dispatcher import MOST_IN_FLIGHT, MOST_STATUS_PATCHES
+from kubesched.client.pod_writer import PodWriter
 from kubesched.client.rest import RestClient
 from kubesched.client.transport import Response
 from kubesched.clock import VirtualClock
@@ -60,12 +61,24 @@ class Slow(FakeApiServer):
         return Response(201, b"{}")
 
 
-async def test_bindings_do_not_pile_up_at_the_server() -> None:
-    """Of a burst, as many are under way as an API server works on; the others wait here."""
+def pods(count: int) -> list[Pod]:
+    return [Pod(metadata=ObjectMeta(name=f"p{number}", namespace="d", uid=f"u{number}")) for number in range(count)]
+
+
+async def test_writes_do_not_pile_up_at_the_server() -> None:
+    """Of a burst, as many are under way as go over one connection; the others wait here."""
     server, clock, rng = Slow(), VirtualClock(), random.Random(1)
     writer = PodWriter(RestClient(server, clock, rng), clock, rng)
-    await asyncio.gather(*(writer.bind(POD, "n1") for _ in range(MOST_BINDINGS + 100)))
-    assert server.most_waiting == MOST_BINDINGS
+    await asyncio.gather(*(writer.bind(pod, "n1") for pod in pods(MOST_IN_FLIGHT + 100)))
+    assert server.most_waiting == MOST_IN_FLIGHT
+
+
+async def test_statuses_leave_room_for_bindings() -> None:
+    """However many pods fit nowhere (without backoff: all of them, all the time), few patches are under way."""
+    server, clock, rng = Slow(), VirtualClock(), random.Random(1)
+    writer = PodWriter(RestClient(server, clock, rng), clock, rng)
+    await asyncio.gather(*(writer.patch_pod_status(pod, None, NominatingInfo("n1")) for pod in pods(1000)))
+    assert server.most_waiting == MOST_STATUS_PATCHES < MOST_IN_FLIGHT
 
 
 async def test_an_unchanged_status_needs_no_request() -> None:
@@ -91,7 +104,6 @@ async def test_patches_the_status() -> None:
     ("error", "calls"),
     [
         pytest.param(failure(500, "InternalError"), 4, id="an internal error is tried four times"),
-        pytest.param(failure(409, "Conflict"), 4, id="a conflict is tried four times"),
         pytest.param(failure(403, "Forbidden"), 1, id="forbidden is final"),
         pytest.param(TransportError("reset"), 1, id="an unknown outcome is final"),
     ],
@@ -150,3 +162,92 @@ async def test_changes_objects_that_nobody_else_changed() -> None:
     assert changed.metadata.annotations == {"kept": "yes", "volume.kubernetes.io/selected-node": "n1"}
     with pytest.raises(ApiStatusError, match="409 Conflict"):
         await writer.patch(PersistentVolumeClaim, "c", patch, namespace="d")
+
+
+async def test_a_binding_waits_for_a_patch_under_way_and_replaces_one_that_waits() -> None:
+    """A pod was found unschedulable, and bound at once: the API server must not hear of it in the other order."""
+    server, _, writer = scene()
+    gate = asyncio.Event()
+    answer = server.request
+
+    async def slowly(method: str, path: str, **options: Any) -> Response:
+        if method == "PATCH":
+            await gate.wait()
+        return await answer(method, path, **options)
+
+    server.request = slowly  # type: ignore[method-assign]
+    reasons = [PodCondition(type="PodScheduled", status="False", message=text) for text in ("one", "two")]
+    writes = [asyncio.create_task(writer.patch_pod_status(POD, reason, None)) for reason in reasons]
+    await asyncio.sleep(0)
+    writes.append(asyncio.create_task(writer.bind(POD, "n1")))
+    await asyncio.sleep(0)
+    assert server.calls == []
+    gate.set()
+    await asyncio.gather(*writes)
+    assert [call.path.rpartition("/")[2] for call in server.calls] == ["status", "binding"]
+    assert server.calls[0].body["status"]["conditions"][0]["message"] == "one"
+
+
+async def test_a_pod_that_others_changed_is_read_before_its_status_is_patched() -> None:
+    """The patch is guarded, so that it cannot arrive after a binding; a conflict for another reason is no matter."""
+    server, clock, writer = scene()
+    seen = Pod(metadata=ObjectMeta(name="p", namespace="d", uid="u1", resource_version="1"))
+    server.put(PODS, {"metadata": {"name": "p", "namespace": "d", "uid": "u1", "labels": {"a": "b"}}})
+    task = asyncio.create_task(writer.patch_pod_status(seen, None, NominatingInfo("n1")))
+    await clock.advance(0)
+    await clock.advance(1)
+    await task
+    assert [call.method for call in server.calls] == ["PATCH", "GET", "PATCH"]
+    assert server.objects[PODS]["d/p"]["status"]["nominatedNodeName"] == "n1"
+
+
+async def test_a_pod_that_was_bound_meanwhile_keeps_its_status() -> None:
+    """The patch comes too late, and there is nothing to say any more."""
+    server, clock, writer = scene()
+    seen = Pod(metadata=ObjectMeta(name="p", namespace="d", uid="u1", resource_version="1"))
+    await writer.bind(seen, "n1")
+    task = asyncio.create_task(writer.patch_pod_status(seen, None, NominatingInfo("n1")))
+    await clock.advance(0)
+    await clock.advance(1)
+    await task
+    assert "status" not in server.objects[PODS]["d/p"]
+
+
+async def test_what_we_wrote_last_counts_even_if_it_was_not_seen_yet() -> None:
+    """The pod is known with the first message, has the second, and shall have the first again."""
+    server, _, writer = scene()
+    first, second = (PodCondition(type="PodScheduled", status="False", message=text) for text in ("one", "two"))
+    seen = Pod(
+        metadata=ObjectMeta(name="p", namespace="d", uid="u1", resource_version="1"),
+        status=PodStatus(conditions=(first,)),
+    )
+    await writer.patch_pod_status(seen, second, None)
+    await writer.patch_pod_status(seen, first, None)
+    assert [condition["message"] for condition in server.objects[PODS]["d/p"]["status"]["conditions"]] == ["one"]
+
+
+async def test_a_cancelled_write_lets_the_next_one_go() -> None:
+    """Whether it waited or was under way."""
+    server, _, writer = scene()
+    gate = asyncio.Event()
+    answer = server.request
+
+    async def slowly(method: str, path: str, **options: Any) -> Response:
+        await gate.wait()
+        return await answer(method, path, **options)
+
+    server.request = slowly  # type: ignore[method-assign]
+    patching, waiting, binding = (
+        asyncio.create_task(writer.patch_pod_status(POD, None, NominatingInfo("n1"))),
+        asyncio.create_task(writer.delete_pod(POD)),
+        asyncio.create_task(writer.bind(POD, "n1")),
+    )
+    await asyncio.sleep(0)
+    waiting.cancel()
+    await asyncio.sleep(0)
+    patching.cancel()
+    gate.set()
+    await binding
+    assert [call.path.rpartition("/")[2] for call in server.calls] == ["binding"]
+    assert patching.cancelled()
+    assert waiting.cancelled()

@@ -92,5 +92,5 @@ def test_patch(
     status: PodStatus, condition: PodCondition | None, nominated: str | None, expected: dict[str, Any] | None
 ) -> None:
     """As strategicpatch.CreateTwoWayMergePatch would have it."""
-    patch = pod_status_patch(status, NOW, condition=condition, nominated_node=nominated)
+    patch = pod_status_patch(status, NOW, conditions=[condition] if condition else [], nominated_node=nominated)
     assert patch == (None if expected is None else {"status": expected})

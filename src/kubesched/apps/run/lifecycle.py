@@ -31,6 +31,7 @@ from kubesched.apps.run.extenders import connect_extenders, leave_to_extenders
 from kubesched.apps.run.informers import AccessCheck, Watches, watched_kinds
 from kubesched.apps.run.observers import (
     AttemptMetrics,
+    CallMetrics,
     DeviceMetrics,
     PluginMetrics,
     PodGroupMetrics,
@@ -134,7 +135,7 @@ class SchedulerProcess:
             config,
             settings.gates,
             Dependencies(
-                api=PodWriter(self._clients.main, clock, random),
+                api=PodWriter(self._clients.main, clock, random, CallMetrics(metrics)),
                 recorder=self._recorders,
                 clock=clock,
                 random=random,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from kubesched.clock import Clock
@@ -19,6 +19,8 @@ ERROR: Final = "error"
 MOST_ATTEMPTS: Final = 15
 """From here on, attempts share one label (getAttemptsLabel)."""
 _ATTEMPTS: Final = (*map(str, range(MOST_ATTEMPTS)), f"{MOST_ATTEMPTS}+")
+
+MOST_NOTED: Final = 256
 
 
 class AttemptMetrics:
@@ -126,6 +128,36 @@ class PreemptionMetrics:
     def evicted(self, result: str, seconds: float) -> None:
         self._metrics.preemption_goroutines_duration.observe(seconds, result)
         self._metrics.preemption_goroutines_execution.inc(result)
+
+
+class CallMetrics:
+    """A `CallObserver`. Durations are noted, and counted when metrics are read or enough have come together."""
+
+    def __init__(self, metrics: SchedulerMetrics) -> None:
+        self._metrics = metrics
+        self._noted: dict[tuple[str, str], list[float]] = {}
+        metrics.before_reading(self._count_all)
+
+    def call_finished(self, call_type: str, *, succeeded: bool, seconds: float) -> None:
+        labels = call_type, "success" if succeeded else "error"
+        noted = self._noted.get(labels)
+        if noted is None:
+            noted = self._noted[labels] = []
+        noted.append(seconds)
+        if len(noted) >= MOST_NOTED:
+            self._count(labels)
+
+    def read_waiting(self, read: Callable[[], Mapping[str, int]]) -> None:
+        self._metrics.pending_async_api_calls.read_from(lambda: {(name,): count for name, count in read().items()})
+
+    def _count_all(self) -> None:
+        for labels in list(self._noted):
+            self._count(labels)
+
+    def _count(self, labels: tuple[str, str]) -> None:
+        noted = self._noted.pop(labels, [])
+        self._metrics.async_api_call_execution.add(len(noted), *labels)
+        self._metrics.async_api_call_execution_duration.labels(*labels).observe_all(noted)
 
 
 class VolumeMetrics:

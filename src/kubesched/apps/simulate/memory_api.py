@@ -5,7 +5,7 @@ For simulations, benchmarks of the core and library use. The objects are the sli
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeVar
 
 from msgspec.structs import replace
@@ -44,6 +44,9 @@ class MemoryApi:
             current, spec=replace(current.spec, node_name=node_name), metadata=self._newer(current.metadata)
         )
         self.updated(current, bound)
+
+    async def bind_by(self, pod: Pod, bind: Callable[[], Awaitable[T]]) -> T:
+        return await bind()
 
     async def patch_pod_status(
         self, pod: Pod, condition: PodCondition | None, nominating: NominatingInfo | None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections import Counter
-from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Any, NamedTuple, Protocol, TypeVar
@@ -86,6 +86,8 @@ class WaitingPod(Protocol):
 class ApiWriter(Protocol):
     """The writes that scheduling makes. They raise `ClientError`; the caller decides what that means.
 
+    Those about one object are made in the order in which they are asked for, one after the other.
+
     Objects here are slim: writes are therefore patches with just the fields that change, never whole objects.
     """
 
@@ -93,10 +95,17 @@ class ApiWriter(Protocol):
         """Bind the pod with this uid to the node."""
         ...
 
+    async def bind_by(self, pod: Pod, bind: Callable[[], Awaitable[T]]) -> T:
+        """Let somebody else bind the pod, when no write about it is under way: for what binds by other means."""
+        ...
+
     async def patch_pod_status(
         self, pod: Pod, condition: PodCondition | None, nominating: NominatingInfo | None
     ) -> None:
-        """Set a condition and the nominated node, if that changes anything."""
+        """Set a condition and the nominated node, if that changes anything.
+
+        Returns without having written where a newer write about the pod makes it superfluous.
+        """
         ...
 
     async def delete_pod(self, pod: Pod) -> None:

@@ -26,12 +26,15 @@ class BackgroundTasks:
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[None]] = set()
         self._fresh: deque[Work] = deque()
+        self._has_spread = False
 
     def __len__(self) -> int:
         return len(self._tasks)
 
     def start(self, work: Work) -> None:
-        """Begin in the loop's next turn."""
+        """Begin in one of the loop's next turns, after all that was started before it: what is written to the API
+        server first is to be asked for first.
+        """
         self._fresh.append(work)
         if len(self._fresh) == 1:
             self._give_task(self._run_fresh())
@@ -60,6 +63,9 @@ class BackgroundTasks:
             await asyncio.sleep(0)  # a work that was started meanwhile is to be cancelled, not its task before it
 
     async def _run_fresh(self) -> None:
+        if self._has_spread:  # maybe in this very turn: those behind a work that waits begin in the next
+            self._has_spread = False
+            await asyncio.sleep(0)
         fresh, self._fresh = self._fresh, deque()
         asyncio.get_running_loop().call_soon(self._spread, fresh)
         while fresh:
@@ -70,6 +76,7 @@ class BackgroundTasks:
 
     def _spread(self, works: deque[Work]) -> None:
         """A turn later: whoever is left is behind one that waits."""
+        self._has_spread = bool(works)
         while works:
             self._give_task(self._guarded(works.popleft()))
 

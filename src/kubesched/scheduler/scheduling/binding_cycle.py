@@ -88,7 +88,8 @@ class BindingCycle:
             status = await self._pre_bind(active, queued, assumed)
             if not status.is_success:
                 return Rejected(status)
-        by_extender = None if self._extenders.is_empty else await self._extenders.bind(pod, node_name)
+        extenders, api = self._extenders, profile.handle.api
+        by_extender = None if extenders.is_empty else await extenders.bind(pod, node_name, api)
         if by_extender is not None:
             status = by_extender
         elif state.stopwatch is None:

@@ -6,11 +6,12 @@ import asyncio
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, Protocol
 
 from kubesched.errors import KubeschedError
 from kubesched.objects import Node, Pod
-from kubesched.scheduler.framework import MAX_SCORE, Extender, Status
+from kubesched.scheduler.framework import MAX_SCORE, ApiWriter, Extender, Status
 from kubesched.telemetry.logging import log
 
 EXTENDER: Final = "Extender"
@@ -105,12 +106,12 @@ class ExtenderChain:
                 points[name] += score * extender.weight * (MAX_SCORE // _MAX_EXTENDER_SCORE)
         return points
 
-    async def bind(self, pod: Pod, node_name: str) -> Status | None:
-        """The first interested binder binds; None if there is none."""
+    async def bind(self, pod: Pod, node_name: str, api: ApiWriter) -> Status | None:
+        """The first interested binder binds, in its turn among our own writes; None if there is none."""
         for extender in self._extenders:
             if extender.is_binder and extender.is_interested(pod):
                 try:
-                    await extender.bind(pod, node_name)
+                    await api.bind_by(pod, partial(extender.bind, pod, node_name))
                 except KubeschedError as error:
                     if extender.is_ignorable:
                         log.info("Skipping extender that failed and is ignorable", extender=extender.name, err=error)

@@ -96,3 +96,23 @@ async def test_a_work_that_crashes_is_no_one_else_s_problem() -> None:
     assert ended == ["stubborn"]
     assert len(tasks) == 0
     assert len(asyncio.all_tasks()) == 1
+
+
+async def test_what_was_started_first_begins_first() -> None:
+    """Also if it stood behind a work that waits: a pod's rejection is asked to be written before its later binding."""
+    tasks = BackgroundTasks()
+    begun: list[int] = []
+    over = asyncio.Event()
+
+    async def work(number: int) -> None:
+        begun.append(number)
+        await over.wait()
+
+    for turn in range(6):
+        for number in range(3):
+            tasks.start(work(3 * turn + number))
+        await asyncio.sleep(0)
+    await tasks.settle()
+    over.set()
+    await tasks.finish()
+    assert begun == list(range(18))

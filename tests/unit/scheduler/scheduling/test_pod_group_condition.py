@@ -52,14 +52,39 @@ class Scene:
 async def test_two_outcomes_in_quick_succession() -> None:
     """The second is known before our own first write is heard of. Nothing would ever correct it."""
     scene = Scene()
-    await scene.write(UNSCHEDULABLE)
+    first = scene.write(UNSCHEDULABLE)
+    await scene.clock.advance(0)
     assert scene.found == {"PodGroupScheduled": "False"}
     writing = scene.write(SUCCESS)
     await scene.clock.advance(0.1)
     scene.hear()
     await scene.clock.advance(10)
     assert writing.done()
+    assert first.done()
     assert scene.found == {"PodGroupScheduled": "True"}
+
+
+async def test_the_newest_outcome_is_the_last_one_written() -> None:
+    """A conflict holds up the first; the second says what the group is known to say, so that nothing seems to be left
+    to write. The first must not be written after it, or instead of it.
+    """
+    scene = Scene()
+    before = scene.write(Status.unschedulable("one node is missing"))
+    await scene.clock.advance(0)
+    scene.hear()
+    await scene.clock.advance(10)
+    assert before.done()
+    scene.server.put(GROUPS, dict(scene.stored))  # somebody else: the next write is a conflict
+    writing = [scene.write(Status.unschedulable("two nodes are missing"))]
+    await scene.clock.advance(0.01)
+    writing.append(scene.write(Status.unschedulable("one node is missing")))
+    await scene.clock.advance(0.01)
+    scene.hear()
+    await scene.clock.advance(10)
+    scene.hear()
+    await scene.clock.advance(10)
+    assert all(task.done() for task in writing)
+    assert [condition["message"] for condition in scene.stored["status"]["conditions"]] == ["one node is missing"]
 
 
 async def test_the_conditions_of_others_stay() -> None:
