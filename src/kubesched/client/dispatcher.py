@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final, Protocol, TypeVar
 
-from kubesched.client.write_order import Action, Call, Instruction, WriteOrder
+from kubesched.client.write_order import SEND_NOW, Action, Call, Instruction, WriteOrder
 from kubesched.clock import Clock
 
 # One HTTP/2 connection to kube-apiserver carries 100 requests at a time, of which some twenty are watches. More writes
@@ -49,13 +49,16 @@ class Dispatcher:
 
     def begin(self, call: Call) -> bool:
         """Put the call behind all others about its object. True if it may be sent at once; if not, await its `turn`."""
+        instructions = self._order.add(call)
+        call.began = self._clock.monotonic()
+        if instructions is SEND_NOW:
+            return True
         may_send = False
-        for instruction in self._order.add(call):
+        for instruction in instructions:
             if instruction.call is call:
                 may_send = True
             else:
                 self._wake(instruction)
-        call.began = self._clock.monotonic()
         return may_send
 
     async def turn(self, call: Call) -> bool:

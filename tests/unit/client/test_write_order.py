@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kubesched.client.write_order import Action, Call, Instruction, PodBinding, PodStatusPatch, WriteOrder
+from kubesched.client.write_order import SEND_NOW, Action, Call, Instruction, PodBinding, PodStatusPatch, WriteOrder
 from kubesched.objects import Pod
 from kubesched.objects.meta import ObjectMeta
 from kubesched.objects.pod import PodCondition
@@ -40,7 +40,10 @@ class Line:
 
     def add(self, *calls: Call) -> None:
         for call in calls:
-            self._do(self.order.add(call))
+            instructions = self.order.add(call)
+            if instructions is SEND_NOW:
+                self.sent.append(call)
+            self._do(instructions)
 
     def finish(self, call: Call, *, succeeded: bool = True) -> None:
         self._do(self.order.finished(call, succeeded=succeeded))
