@@ -1,8 +1,10 @@
 # Every target does its own set-up: a .venv in the checkout with the tested versions of requirements.lock.
 PYTHON ?= python3
 BIN := .venv/bin
+# Tests wait as often as they compute: one process more than there are cores.
+WORKERS ?= $(shell echo $$(($$(nproc 2>/dev/null || echo 1) + 1)))
 
-.PHONY: setup run test check bench compare e2e format lock clean
+.PHONY: setup run test quick lint check bench compare e2e format lock clean
 .DEFAULT_GOAL := test
 
 setup: .venv/.ready ## create .venv with the locked versions and the kubesched command
@@ -17,14 +19,22 @@ run: setup ## start the embedded cluster with a demo
 	$(BIN)/kubesched up --demo web
 
 test: setup ## all tests that need no real cluster
-	$(BIN)/python -m pytest -m "not e2e"
+	$(BIN)/python -m pytest -m "not e2e" -n $(WORKERS)
 
-check: setup ## what CI runs: format, lint, types, import direction, tests with coverage
+quick: setup ## the tests that what you changed needs, within half a minute; or of packages: IN="scheduler/engine client"
+	$(BIN)/ruff check .
+	$(BIN)/python tools/quick.py $(IN)
+
+lint: setup ## format, lint, types, import direction
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/coverage run -m pytest -m "not e2e"
+
+check: lint ## what CI runs first: lint, and all tests that need no real cluster, with coverage
+	$(BIN)/coverage erase
+	$(BIN)/coverage run -m pytest -m "not e2e" -n $(WORKERS)
+	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report --fail-under=80 --skip-covered --sort=cover
 
 format: setup
