@@ -45,7 +45,7 @@ class SystemClock:
 
 
 class VirtualClock:
-    """A clock that moves only when told to. Wall time and monotonic time move together."""
+    """A clock that moves only when it is advanced. Wall time and monotonic time move together."""
 
     def __init__(self, start: float = 1_700_000_000.0) -> None:
         self._start = start

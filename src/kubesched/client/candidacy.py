@@ -107,7 +107,7 @@ class Candidacy:
             asked.cancel()
             timer.cancel()
 
-    # ---- what the informer tells -----------------------------------------------------------------------------------
+    # ---- what the informer delivers ----------------------------------------------------------------------------------
 
     def on_add(self, value: LeaseCandidate, is_initial: bool) -> None: ...
 

@@ -32,7 +32,7 @@ _Key = tuple[str, str, str, ObjectReference, ObjectReference | None]
 
 
 class Occurrence(msgspec.Struct, frozen=True):
-    """What was told, and when; not an event yet."""
+    """What was reported, and when; not an event yet."""
 
     time: float
     regarding: ApiObject | ObjectReference

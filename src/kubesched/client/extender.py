@@ -36,7 +36,7 @@ R = TypeVar("R")
 
 
 class HTTPExtender:
-    """One extender. Every call raises ExtenderError where it fails; whether that matters, `is_ignorable` tells."""
+    """One extender. Every call raises ExtenderError where it fails; whether that matters, `is_ignorable` says."""
 
     def __init__(self, config: Extender, transport: Transport) -> None:
         self._config = config

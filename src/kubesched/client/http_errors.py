@@ -1,4 +1,4 @@
-"""What pyreqwest raises, told as a `TransportError`."""
+"""What pyreqwest raises, as a `TransportError`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pyreqwest.exceptions import (
 from kubesched.errors import TransportError
 
 _CONNECT_FAILED: Final = "client error (Connect)"
-# A server that asks its clients to connect anew (HTTP/2's GOAWAY; kube-apiserver's --goaway-chance) leaves requests
+# A server that asks its clients to reconnect (HTTP/2's GOAWAY; kube-apiserver's --goaway-chance) leaves requests
 # undone that were on their way: cut off by it, or still waiting for their turn on the connection.
 _LEFT_UNDONE: Final = frozenset({"connection error received: not a result of an error", "dispatch task is gone"})
 _UNTRUSTED: Final = "invalid peer certificate"
@@ -27,7 +27,7 @@ def transport_error(method: str, url: str, error: PyreqwestError) -> TransportEr
     """What went wrong in one line, and whether the server may have heard of the request."""
     causes = causes_of(error)
     # The library's exception types mislead: ConnectError also stands for a connection that closed after the request
-    # went out, ConnectTimeoutError for a broken handshake and for an answer that did not come. The causes tell.
+    # went out, ConnectTimeoutError for a broken handshake and for an answer that did not come. The causes differ.
     not_sent = (
         _CONNECT_FAILED in causes or isinstance(error, (PoolTimeoutError, BuilderError)) or was_left_undone(error)
     )

@@ -28,8 +28,8 @@ _KEPT_HEADERS: Final = ("retry-after",)
 class HttpTransport:
     """Requests to the server of a `Connection`, with its credentials.
 
-    On 401 the credential is refreshed and the request sent once more, if that gave another one. One that the server
-    left undone, because it wants us to connect anew, is sent once more, too (as Go's HTTP/2 transport does).
+    On 401 the credential is refreshed and the request sent once more, if that gave a different one. One that the server
+    left undone, because it wants us to reconnect, is sent once more, too (as Go's HTTP/2 transport does).
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -151,7 +151,7 @@ def cancellation_check(loop: asyncio.AbstractEventLoop | None) -> Callable[[], N
     """To be called after every wait for the library: CancelledError if the task has been cancelled since now.
 
     The library loses a cancellation that comes in the same moment as the answer, or as a failure, and a loop of
-    requests would go on. Without being told which `loop` is running, finding out costs a system call.
+    requests would go on. Unless it is given which `loop` is running, finding out costs a system call.
     """
     cancelling = _running_task(loop).cancelling
     cancelled_before = cancelling()

@@ -1,4 +1,4 @@
-"""An object as it comes in: decoded, or what one that does not decode still tells."""
+"""An object as it comes in: decoded, or what is still known of one that does not decode."""
 
 from __future__ import annotations
 

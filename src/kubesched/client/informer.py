@@ -47,7 +47,7 @@ class Informer(Generic[T]):
 
     @property
     def has_synced(self) -> bool:
-        """Whether the first list is in the store and told to every handler."""
+        """Whether the first list is in the store and was delivered to every handler."""
         return self._synced.is_set()
 
     @property
@@ -67,7 +67,7 @@ class Informer(Generic[T]):
         return self._objects.get(f"{namespace}/{name}" if namespace else name)
 
     def add_handler(self, handler: Handler[T]) -> None:
-        """From now on; what is in the store already is told at once, as part of the first list."""
+        """From now on; what is in the store already is delivered at once, as part of the first list."""
         self._handlers.append(handler)
         for value in list(self._objects.values()):
             _guard(handler.on_add, value, True)
@@ -79,15 +79,15 @@ class Informer(Generic[T]):
         await self._reflector.run()
 
     def expect(self, value: T) -> None:
-        """The first list is told as it comes in: the server works on the next page meanwhile.
+        """The first list is delivered as it comes in: the server works on the next page meanwhile.
 
-        Should it break off, the next one corrects what was told.
+        Should it break off, the next one corrects what was delivered.
         """
         if not self.has_synced:
             self.put(value, is_initial=True)
 
     async def replace(self, objects: dict[str, T], unreadable: set[str]) -> None:
-        """Become equal to a list: what differs is told, and deletions that were missed too."""
+        """Become equal to a list: what differs is delivered, and deletions that were missed too."""
         initial = not self.has_synced
         gone = [key for key in self._objects if key not in objects and key not in unreadable]
         for key in gone:

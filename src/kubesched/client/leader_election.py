@@ -63,8 +63,8 @@ class LeaderElector:
 
     `on_started_leading()` once, when we lead; `on_stopped_leading()` always at the end, even without having led;
     `on_lost()` when the lease could not be renewed: at once, before the attempt to release it, since from then on
-    another one may lead; `on_new_leader(identity)` for every leader seen, ourselves included; `on_slow_renewal()` when
-    our own lease had to be read before it could be renewed; `on_event(message)` for the Lease's events.
+    somebody else may lead; `on_new_leader(identity)` for every leader seen, ourselves included; `on_slow_renewal()`
+    when our own lease had to be read before it could be renewed; `on_event(message)` for the Lease's events.
     """
 
     def __init__(
@@ -163,7 +163,7 @@ class LeaderElector:
         finally:
             running.cancel()
             timer.cancel()
-            # Not `await timer`: if we are cancelled at this moment, that could not be told from the timer's own end.
+            # Not `await timer`: if we are cancelled at this moment, that would look like the timer's own end.
             await asyncio.wait({running, timer})
 
     async def _try_acquire_or_renew(self) -> bool:

@@ -72,7 +72,7 @@ class EventRecorder:
         *,
         related: ApiObject | ObjectReference | None = None,
     ) -> None:
-        """Tell that something happened to `regarding`, with `related` playing a part in it."""
+        """Report that something happened to `regarding`, with `related` playing a part in it."""
         occurrences = self._occurrences
         if len(occurrences) >= QUEUE_LENGTH:
             self.dropped += 1

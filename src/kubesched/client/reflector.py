@@ -5,7 +5,7 @@
     stream list ──(server cannot)──► paged list ──► watch ──► watch again from the last version seen
         └───────────── the same stream goes on ───────►┘
 
-A reflector may be told to begin with a paged list, which costs less CPU time on both sides.
+A reflector may be set to begin with a paged list, which costs less CPU time on both sides.
 
 A broken connection does not lose its place: the watch is opened again from the last version, with backoff
 while the server is away. After a list, objects that vanished in the meantime are reported as deleted.

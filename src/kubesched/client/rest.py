@@ -27,7 +27,7 @@ STRATEGIC_MERGE: Final = "application/strategic-merge-patch+json"
 MERGE: Final = "application/merge-patch+json"
 
 LONG_THROTTLE: Final = 1.0
-# Told at most this often: a client at its limit waits before every request.
+# Logged at most this often: a client at its limit waits before every request.
 THROTTLE_LOG_SECONDS: Final = 10.0
 
 

@@ -1,4 +1,4 @@
-"""From JSON to structs and back. Raw data ends here; what is wrong with it is told with its path."""
+"""From JSON to structs and back. Raw data ends here; what is wrong with it is reported with its path."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def _strip_nulls(source: Any) -> Any:
 
 
 def _identity(source: Any) -> dict[str, str]:
-    """Kind and name of a manifest, as far as it tells them."""
+    """Kind and name of a manifest, as far as it has them."""
     if not isinstance(source, dict):
         return {}
     metadata = source.get("metadata")

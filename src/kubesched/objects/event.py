@@ -1,4 +1,4 @@
-"""Event (events.k8s.io/v1): what the scheduler tells about a pod."""
+"""Event (events.k8s.io/v1): what the scheduler reports about a pod."""
 
 from __future__ import annotations
 

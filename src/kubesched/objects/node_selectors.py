@@ -42,7 +42,7 @@ class NodeMatcher:
     """A compiled node selector: one term suffices, and without terms it matches no node.
 
     Terms that cannot be understood match nothing, and are no error as long as another term matches
-    (LazyErrorNodeSelector): a caller that must tell asks for `problem` when no term matched.
+    (LazyErrorNodeSelector): a caller that must report it asks for `problem` when no term matched.
     """
 
     terms: tuple[NodeTerm, ...] = ()

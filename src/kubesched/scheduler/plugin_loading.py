@@ -122,7 +122,7 @@ def _is_awaited(base: type[Plugin], method: str) -> bool:
 
 
 def _installed(wanted: Collection[str]) -> Iterator[tuple[str, PluginFactory]]:
-    """Those that the configuration names: another one, broken or not, is nobody's business.
+    """Those that the configuration names: others, broken or not, are ignored.
 
     All installed packages have to be looked through for them: not worth it for names that are found without.
     """

@@ -15,7 +15,7 @@ class HealthCheck(NamedTuple):
     check: Callable[[], str | None]
 
     def page(self) -> tuple[str, int]:
-        """What who asks for this check alone is told, and with which HTTP status."""
+        """The body and the HTTP status of the page for this check alone."""
         reason = self.check()
         return ("ok", 200) if reason is None else (f"internal server error: {reason}\n", 500)
 
@@ -37,7 +37,7 @@ class HealthReport:
     failures: dict[str, str] = field(default_factory=dict)
 
     def text(self, *, verbose: bool) -> str:
-        """A failure is always told at length."""
+        """A failure is always reported at length."""
         if self.failures:
             return "\n".join([*self.lines, f"{self.endpoint} check failed", ""])
         return "\n".join([*self.lines, f"{self.endpoint} check passed", ""]) if verbose else "ok"

@@ -153,7 +153,7 @@ class Logger:
         except BrokenPipeError:
             raise  # nobody reads any more: that ends programs
         except OSError:
-            pass  # a full disk costs entries, as with klog: the work that they tell of goes on
+            pass  # a full disk costs entries, as with klog: the work that they report goes on
 
 
 def _place(frame: FrameType) -> str:

@@ -1,7 +1,7 @@
 """An API server in memory, as a transport: for tests of whatever talks to one. No network, no process.
 
 It keeps manifests as dicts, numbers every change, answers get, list (paged), create, replace, merge patch, delete
-(with preconditions), pods/binding and watch (from a version, or with initial events), and fails when it is told to.
+(with preconditions), pods/binding and watch (from a version, or with initial events), and fails when a test asks it to.
 """
 
 from __future__ import annotations

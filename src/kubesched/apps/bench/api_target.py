@@ -169,7 +169,7 @@ class ApiTarget:
     def durations(self) -> Mapping[tuple[tuple[str, str], ...], Sequence[float]]:
         return {}
 
-    # ---- Handler: what the API server tells of pods ----------------------------------------------------------------
+    # ---- Handler: what the API server reports ----------------------------------------------------------------
 
     def on_add(self, value: Pod, is_initial: bool) -> None:
         self._look_at(value)

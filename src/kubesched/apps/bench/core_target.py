@@ -40,7 +40,7 @@ class QuietRecorder:
 
 
 class ObservedApi(MemoryApi):
-    """Tells which pods were tried in vain: an API server's clients would see their condition."""
+    """Notes which pods were tried in vain: an API server's clients would see their condition."""
 
     def __init__(self, pods: PodProgress) -> None:
         super().__init__()

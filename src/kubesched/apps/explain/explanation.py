@@ -74,7 +74,7 @@ class Explanation:
 
 @runtime_checkable
 class ExplainsPreemption(Protocol):
-    """A PostFilter plugin that can tell its choice without acting on it."""
+    """A PostFilter plugin that can report its choice without acting on it."""
 
     def dry_run(
         self, state: CycleState, pod: PodInfo, diagnosis: Diagnosis

@@ -1,4 +1,4 @@
-"""What SIGUSR2 logs: the cache, the queue, and whether they agree with what the API server told."""
+"""What SIGUSR2 logs: the cache, the queue, and whether they agree with what the API server sent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Leader election of the process: which Lease, which timing, and who is told."""
+"""Leader election of the process: which Lease, which timing, and who is notified."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the scheduler's parts tell, written into metrics."""
+"""What the scheduler's parts report, written into metrics."""
 
 from __future__ import annotations
 

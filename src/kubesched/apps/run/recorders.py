@@ -36,12 +36,12 @@ class ProfileRecorders:
         related: Pod | PodGroup | None = None,
         reporter: str = "",
     ) -> None:
-        """Who reports is the scheduler of the pod, unless another one is named: that of a preemptor, say."""
+        """Who reports is the scheduler of the pod, unless a different one is named: that of a preemptor, say."""
         recorder = self._recorders.get(reporter or regarding.spec.scheduler_name, self._first)
         recorder.event(regarding, event_type, reason, action, note, related=related)
 
     def election_event(self, lease: ObjectReference, note: str) -> None:
-        """What happened to our leadership, as client-go's resource lock tells it."""
+        """What happened to our leadership, as client-go's resource lock reports it."""
         self._first.event(lease, "Normal", "LeaderElection", "LeaderElection", note)
 
     def start(self) -> None:

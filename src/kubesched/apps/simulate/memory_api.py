@@ -37,7 +37,7 @@ class MemoryApi:
     async def bind(self, pod: Pod, node_name: str) -> None:
         current = self._current(Pod, pod.metadata.name, pod.metadata.namespace)
         if current.metadata.uid != pod.metadata.uid:
-            raise ApiStatusError(409, "Conflict", f"the pod {pod.key} was made anew")
+            raise ApiStatusError(409, "Conflict", f"the pod {pod.key} was recreated")
         if current.spec.node_name:
             raise ApiStatusError(409, "Conflict", f"pod {pod.key} is already assigned to node {current.spec.node_name}")
         bound = replace(

@@ -2,7 +2,7 @@
 
 Rows are stable while a node exists and are used again after it is gone. A row outlives its node while pods are still
 counted on it (a deleted node with pods: `exists` is False, no label, no taint, no allocatable).
-Two journals tell what changed: `node_changes` (the node object's facts) and `pod_changes` (the pods on it).
+Two journals record what changed: `node_changes` (the node object's facts) and `pod_changes` (the pods on it).
 """
 
 from __future__ import annotations

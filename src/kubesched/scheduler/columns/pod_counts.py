@@ -23,7 +23,7 @@ Weigh = Callable[[PodTemplate], int]
 _BYTES_FOR_COUNTS = 256 << 20
 _BYTES_PER_COUNT = 12 << 10
 _BYTES_PER_ROW = 16
-"""A number, and another one in the sums per host."""
+"""One number per row, and one in the sums per host."""
 _FEWEST_KEPT = 64
 _CHANGES_REMEMBERED = 64
 

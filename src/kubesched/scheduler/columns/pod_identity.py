@@ -40,7 +40,7 @@ def parts_of(pod: Pod, wanted_node: str) -> Parts:
 def same_identity(one: Pod, other: Pod) -> bool:
     """Whether two versions of a pod surely have the same identity: much cheaper than making it.
 
-    False does not say that they differ: a field of the spec that the identity leaves out may be another one.
+    False does not say that they differ: a field of the spec that the identity leaves out may have changed.
     """
     metadata, other_metadata, spec = one.metadata, other.metadata, one.spec
     if spec.node_name != other.spec.node_name:

@@ -1,4 +1,4 @@
-"""Pods added to or removed from nodes, in thought."""
+"""Pods added to or removed from nodes, hypothetically."""
 
 from __future__ import annotations
 

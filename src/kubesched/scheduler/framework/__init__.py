@@ -59,10 +59,10 @@ from kubesched.scheduler.framework.plugin import (
 from kubesched.scheduler.framework.pod_group import (
     Placement,
     PodGroupAssignments,
+    PodGroupDryRun,
     PodGroupInfo,
     PodGroupState,
     PodGroupStates,
-    Rehearsal,
 )
 from kubesched.scheduler.framework.preemption import PreemptionObserver, SilentPreemption, Victims
 from kubesched.scheduler.framework.queued_pod import QueuedPod
@@ -115,6 +115,7 @@ __all__ = [
     "Plugin",
     "PluginFactory",
     "PodGroupAssignments",
+    "PodGroupDryRun",
     "PodGroupInfo",
     "PodGroupPostFilterPlugin",
     "PodGroupState",
@@ -133,7 +134,6 @@ __all__ = [
     "QueueSortPlugin",
     "QueuedPod",
     "Reason",
-    "Rehearsal",
     "ReservePlugin",
     "Resource",
     "ScorePlugin",

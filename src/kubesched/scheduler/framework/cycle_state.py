@@ -34,7 +34,7 @@ class CycleState(msgspec.Struct, eq=False):
     pods_to_activate: dict[str, PodInfo] = {}
     """Pods, by uid, that a plugin wants tried at once when this attempt ends well."""
     placed_group_members: Set[str] = NOBODY
-    """While a group is tried: those of its pods, by uid, that have got a node in thought so far."""
+    """While a group is tried: those of its pods, by uid, that have got a node hypothetically so far."""
     stopwatch: Stopwatch | None = None
     """Times the calls of this attempt, if it is one of those that are looked at."""
     _values: Mapping[Hashable, Any] = NOTHING

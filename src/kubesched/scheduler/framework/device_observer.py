@@ -13,7 +13,7 @@ class DeviceObserver(Protocol):
         ...
 
     def awaited(self, profile: str, driver: str, result: str, seconds: float, *, has_conditions: bool) -> None:
-        """A pod has waited for its devices, with `success`, `failure`, `timeout` or `error`: told of each device.
+        """A pod has waited for its devices, with `success`, `failure`, `timeout` or `error`: called for each device.
 
         `has_conditions` says whether it waited for this one, or just for others of the pod.
         """

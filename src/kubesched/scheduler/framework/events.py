@@ -1,4 +1,4 @@
-"""Cluster events, and the hints that tell whether one may make a rejected pod schedulable."""
+"""Cluster events, and the hints that say whether one may make a rejected pod schedulable."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kubesched.scheduler.columns import PodInfo, PodTemplate
 
 
 class Action(enum.IntFlag):
-    """What happened to an object. An incoming event is always as specific as can be told."""
+    """What happened to an object. An incoming event is always as specific as is known."""
 
     ADD = enum.auto()
     DELETE = enum.auto()

@@ -137,7 +137,7 @@ class EventRecorder(Protocol):
     ) -> None:
         """Record an event (`Normal` or `Warning`). Never blocks, never raises.
 
-        `reporter` is the scheduler in whose name it is told, if not that of the pod.
+        `reporter` is the scheduler in whose name it is reported, if not that of the pod.
         """
         ...
 

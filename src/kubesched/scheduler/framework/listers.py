@@ -26,7 +26,7 @@ class ObjectStore(Generic[T]):
         self._objects: dict[str, T] = {}
         self._by_namespace: dict[str, dict[str, T]] | None = None  # made when somebody asks for it
         self._changes: Journal[str] | None = None  # likewise
-        self._followers: list[Callable[[str, T | None, T | None], None]] = []  # told the key, old and new
+        self._followers: list[Callable[[str, T | None, T | None], None]] = []  # called with key, old and new
         self.version = 0
 
     def __len__(self) -> int:
@@ -55,7 +55,7 @@ class ObjectStore(Generic[T]):
         return iter(self._by_namespace.get(namespace, {}).values())
 
     def subscribe(self, listener: Listener[T]) -> None:
-        """Tell `listener` of every change from now on; of what is there already, at once."""
+        """Call `listener` for every change from now on, and for what is there already, at once."""
         for obj in self:
             listener(None, obj)
         self._followers = [*self._followers, lambda key, old, new: listener(old, new)]

@@ -29,7 +29,7 @@ from kubesched.scheduler.framework.diagnosis import Diagnosis
 from kubesched.scheduler.framework.events import ANY_EVENT, EventHint
 from kubesched.scheduler.framework.handle import Handle, NominatingInfo
 from kubesched.scheduler.framework.node_info import NodeInfo, node_info_at
-from kubesched.scheduler.framework.pod_group import Placement, PodGroupAssignments, PodGroupInfo, Rehearsal
+from kubesched.scheduler.framework.pod_group import Placement, PodGroupAssignments, PodGroupDryRun, PodGroupInfo
 from kubesched.scheduler.framework.queued_pod import QueuedPod
 from kubesched.scheduler.framework.status import SUCCESS, Status
 from kubesched.scheduler.framework.verdict import Verdict
@@ -81,7 +81,7 @@ class Plugin:
         """A value that changes whenever anything outside a node's row changes that the answers for `pod` depend on.
 
         Only asked if `depends_on` is not ANYTHING. While it stays equal, kept answers are reused, PreFilter's included;
-        when it differs, the plugin is asked again, for all nodes unless it can tell which (`filter_changes`,
+        when it differs, the plugin is asked again, for all nodes unless it says which (`filter_changes`,
         `score_changes`). It is called for every pod: it must be cheap. Where it is FIXED for a template, it is not
         called again.
         """
@@ -158,8 +158,8 @@ class PreFilterPlugin(Plugin):
         return SUCCESS
 
     @classmethod
-    def follows_changes(cls) -> bool:
-        """Whether the plugin keeps its state up to date as pods are added and removed in thought."""
+    def has_pre_filter_extensions(cls) -> bool:
+        """Whether the plugin keeps its state up to date as pods are added and removed hypothetically."""
         return cls.add_pod is not PreFilterPlugin.add_pod or cls.remove_pod is not PreFilterPlugin.remove_pod
 
 
@@ -184,9 +184,9 @@ class FilterPlugin(Plugin):
         return None
 
     def _filter_one(self, state: CycleState, nodes: NodeView, position: int) -> Status | None:
-        """Asks about one node; a "what if" is told to the plugin's state first."""
+        """Asks about one node; a "what if" is applied to the plugin's state first."""
         node = node_info_at(nodes, position)
-        if nodes.what_if is not None and isinstance(self, PreFilterPlugin) and self.follows_changes():
+        if nodes.what_if is not None and isinstance(self, PreFilterPlugin) and self.has_pre_filter_extensions():
             gone, come = nodes.what_if.changes_at(position)
             changes = [(self.remove_pod, info) for info in gone] + [(self.add_pod, info) for info in come]
             pod, state = state.pod, state.clone()
@@ -216,7 +216,7 @@ class PostFilterPlugin(Plugin):
 class PodGroupPostFilterPlugin(Plugin):
     """What PostFilter is for a pod. Not in configurations: DefaultPreemption serves it wherever it is enabled."""
 
-    async def pod_group_post_filter(self, group: PodGroup, pods: Sequence[PodInfo], rehearsal: Rehearsal) -> Status:
+    async def pod_group_post_filter(self, group: PodGroup, pods: Sequence[PodInfo], dry_run: PodGroupDryRun) -> Status:
         """The group, of which these pods have no node yet, does not fit: do something that may make it fit."""
         raise NotImplementedError
 
@@ -269,7 +269,7 @@ class ScorePlugin(Plugin):
         raise NotImplementedError
 
     def score_changes(self, pod: PodTemplate, since: Hashable) -> Positions | None:
-        """Rows of the node table whose raw score may be another than on the external version `since`; None: any row.
+        """Rows of the node table whose raw score may differ from that at the external version `since`; None: any.
 
         Score is asked about them before PreScore: only for plugins whose PreScore writes nothing.
         """

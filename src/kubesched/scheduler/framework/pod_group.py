@@ -68,8 +68,8 @@ class PodGroupAssignments:
     proposed: Mapping[str, str]
 
 
-class Rehearsal(Protocol):
-    """Would a group be placed if some pods were not there? All of them are there again when the rehearsal is over."""
+class PodGroupDryRun(Protocol):
+    """Would a group be placed if some pods were not there? All of them are there again when the dry run is over."""
 
     def placed(self) -> Iterator[PodInfo]:
         """All pods that count on an existing node, node by node, in the order in which nodes are looked at."""

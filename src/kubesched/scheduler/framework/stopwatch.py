@@ -20,7 +20,7 @@ R = TypeVar("R")
 
 
 class CallObserver(Protocol):
-    """Told about the calls of sampled attempts."""
+    """Gets the durations of the calls of sampled attempts."""
 
     def extension_point(self, point: str, status: str, profile: str, seconds: float) -> None: ...
     def plugin(self, plugin: str, point: str, status: str, seconds: float) -> None: ...

@@ -83,7 +83,7 @@ class Verdict:
 
     @property
     def has_failures(self) -> bool:
-        """Whether the plugin could not tell about some node."""
+        """Whether the plugin failed to answer for some node."""
         return bool(self.special) and any(not status.is_rejection for status in self.special.values())
 
     def unresolvable(self) -> Booleans:

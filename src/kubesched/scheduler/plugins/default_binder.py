@@ -1,4 +1,4 @@
-"""DefaultBinder: tells the API server which node a pod goes to."""
+"""DefaultBinder: writes to the API server which node a pod goes to."""
 
 from __future__ import annotations
 

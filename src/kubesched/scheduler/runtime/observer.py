@@ -9,7 +9,7 @@ from kubesched.scheduler.framework import CallObserver
 
 
 class PluginObserver(CallObserver, Protocol):
-    """Told about calls of sampled attempts, and about every wait; must be cheap."""
+    """Called for calls of sampled attempts, and for every wait; must be cheap."""
 
     def permit_wait(self, result: str, seconds: float) -> None: ...
 

@@ -36,7 +36,7 @@ def merged_registry(in_tree: Registry, out_of_tree: Registry) -> dict[str, Plugi
 
 
 def points_of(registry: Registry) -> Callable[[str], Collection[ExtensionPoint] | None]:
-    """What tells the extension points of a plugin by its name; None for a name that nobody knows."""
+    """A function from a plugin's name to its extension points; it returns None for an unknown name."""
 
     def points(name: str) -> Collection[ExtensionPoint] | None:
         plugin = registry.get(name)

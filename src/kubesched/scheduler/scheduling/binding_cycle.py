@@ -44,7 +44,7 @@ class BindingCycle:
         *,
         announces: bool = True,
     ) -> None:
-        """`announces`: tell where a pod will be while its binding takes time (NominatedNodeNameForExpectation)."""
+        """`announces`: report where a pod will be while its binding takes time (NominatedNodeNameForExpectation)."""
         self._profile = profile
         self._cache = cache
         self._queue = queue
@@ -59,7 +59,7 @@ class BindingCycle:
         try:
             rejected = await self._bind(queued, assumed)
         except asyncio.CancelledError:
-            self._take_back(queued, assumed)  # the scheduler is stopping: the pod is another one's from now on
+            self._take_back(queued, assumed)  # the scheduler is stopping: from now on the pod is another scheduler's
             raise
         except Exception as error:
             log.error("Binding cycle failed", error, pod=queued.info.key)
@@ -112,7 +112,7 @@ class BindingCycle:
             in_pre_bind.pop(queued.uid, None)
 
     async def _announce(self, queued: QueuedPod, node_name: str) -> None:
-        """Tell others (an autoscaler, say) where the pod will be, while binding it takes its time."""
+        """Report to others (an autoscaler, say) where the pod will be, while binding it takes its time."""
         try:
             await self._profile.handle.api.patch_pod_status(queued.info.pod, None, NominatingInfo(node_name))
         except ClientError as error:

@@ -54,7 +54,7 @@ EVENT_RESOURCES: Final[dict[type, Resource]] = {
 
 
 class EventHandlers:
-    """`rejects_waiting` rejects a pod that waits on permit and tells whether there was one.
+    """`rejects_waiting` rejects a pod that waits on permit and returns whether there was one.
 
     With `tainted_slices`, rules taint devices (gate DRADeviceTaintRules).
     """

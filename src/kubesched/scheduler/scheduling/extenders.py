@@ -43,13 +43,13 @@ class CyclingExtender(Extender, Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Opinion:
+class ExtenderAnswer:
     """What extenders said about nodes, by name: while they are asked, a row may become another node's."""
 
     fitting: Collection[str]
     rejected: Mapping[str, Status]
-    points: Mapping[str, int]
-    """To be added to the plugins' totals."""
+    scores: Mapping[str, int]
+    """Weighted, to be added to the plugins' totals."""
 
 
 class ExtenderChain:
@@ -59,11 +59,11 @@ class ExtenderChain:
         self._extenders = extenders
         self.is_empty = not extenders
 
-    async def ask(self, pod: Pod, nodes: Sequence[Node]) -> Opinion:
-        """Whom the extenders leave of these nodes, and their points if that is more than one."""
+    async def ask(self, pod: Pod, nodes: Sequence[Node]) -> ExtenderAnswer:
+        """The nodes that the extenders leave of these, and their scores if that is more than one."""
         left, rejected = await self._filter(pod, nodes)
-        points = await self._points(pod, left) if len(left) > 1 else {}
-        return Opinion([node.metadata.name for node in left], rejected, points)
+        scores = await self._weighted_scores(pod, left) if len(left) > 1 else {}
+        return ExtenderAnswer([node.metadata.name for node in left], rejected, scores)
 
     async def accept(self, pod: Pod, node: Node) -> bool:
         """Whether all of them take one node; a failure counts as no."""
@@ -93,18 +93,18 @@ class ExtenderChain:
             rejected |= {name: Status.unresolvable(text) for name, text in verdict.failed_unresolvable.items()}
         return nodes, rejected
 
-    async def _points(self, pod: Pod, nodes: Sequence[Node]) -> dict[str, int]:
+    async def _weighted_scores(self, pod: Pod, nodes: Sequence[Node]) -> dict[str, int]:
         """The sum of all extenders' scores, scaled to the plugins' range and weighted; one that fails gives none."""
         asked = [e for e in self._extenders if e.is_prioritizer and e.is_interested(pod)]
         answers = await asyncio.gather(*(e.prioritize(pod, nodes) for e in asked), return_exceptions=True)
-        points: Counter[str] = Counter()
+        scores: Counter[str] = Counter()
         for extender, answer in zip(asked, answers, strict=True):
             if isinstance(answer, BaseException):
                 log.info("Extender gave no scores", v=5, extender=extender.name, err=answer)
                 continue
             for name, score in answer.items():
-                points[name] += score * extender.weight * (MAX_SCORE // _MAX_EXTENDER_SCORE)
-        return points
+                scores[name] += score * extender.weight * (MAX_SCORE // _MAX_EXTENDER_SCORE)
+        return scores
 
     async def bind(self, pod: Pod, node_name: str, api: ApiWriter) -> Status | None:
         """The first interested binder binds, in its turn among our own writes; None if there is none."""

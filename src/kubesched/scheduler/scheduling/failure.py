@@ -1,4 +1,4 @@
-"""After an attempt that placed nothing: back to the queue, and tell the user why."""
+"""After an attempt that placed nothing: back to the queue, and report to the user why."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class FailureHandler:
         self._observer = observer
 
     def handle(self, profile: Profile, queued: QueuedPod, rejected: Rejected, started: float) -> None:
-        """Requeue the pod, unless it is gone, bound or made anew in the meantime; event and condition follow."""
+        """Requeue the pod, unless it is gone, bound or recreated in the meantime; event and condition follow."""
         is_rejection = rejected.status.is_rejection
         elapsed = self._clock.monotonic() - started
         status = rejected.status
@@ -67,7 +67,7 @@ class FailureHandler:
         pod = queued.info.pod
         newest = self._pods.get(pod.metadata.name, pod.metadata.namespace)
         if newest is None or newest.spec.node_name or newest.metadata.uid != pod.metadata.uid:
-            log.info("Pod is gone, bound or made anew: not queued again", v=2, pod=pod.key)
+            log.info("Pod is gone, bound or recreated: not queued again", v=2, pod=pod.key)
             return False
         if newest is not pod:
             queued.info = self._info_of(newest)

@@ -8,10 +8,10 @@ from kubesched.scheduler.framework import QueuedPod
 
 
 class AttemptObserver(Protocol):
-    """Told once per attempt; must be cheap."""
+    """Called once per attempt; must be cheap."""
 
     def algorithm_ran(self, seconds: float) -> None:
-        """A node was looked for, PostFilter included. Told once per try where a whole group is tried."""
+        """A node was looked for, PostFilter included. Called once per try where a whole group is tried."""
         ...
 
     def scheduled(self, profile: str, queued: QueuedPod, seconds: float) -> None: ...
@@ -20,7 +20,7 @@ class AttemptObserver(Protocol):
 
 
 class PodGroupObserver(Protocol):
-    """Told once per attempt to place a whole group; must be cheap."""
+    """Called once per attempt to place a whole group; must be cheap."""
 
     def algorithm_ran(self, seconds: float) -> None: ...
     def attempted(self, profile: str, result: str, seconds: float) -> None:

@@ -1,4 +1,4 @@
-"""The condition of a pod group that tells users how its scheduling went."""
+"""The condition of a pod group that reports to users how its scheduling went."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """A pod group that does not fit makes room as a whole (feature gate WorkloadAwarePreemption).
 
-A plugin says who must go. To find out, it rehearses: the group is tried again as if some pods were not there.
+A plugin says which pods must go. It finds out by dry runs: the group is tried again as if some pods were gone.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ NO_PLUGIN: Final = "default preemption plugin is not registered, workload aware 
 HAS_CONSTRAINTS: Final = "workload aware preemption is not supported for pod groups with scheduling constraints"
 
 
-class CacheRehearsal:
-    """Implements `kubesched.scheduler.framework.Rehearsal` with the real cache: who is removed is set aside there."""
+class CacheDryRun:
+    """Implements `PodGroupDryRun` with the real cache: pods that are removed are set aside there."""
 
     def __init__(self, cache: Cache, try_group: Callable[[], Awaitable[GroupResult]]) -> None:
         self._cache = cache
@@ -55,7 +55,7 @@ class CacheRehearsal:
             self._cache.put_back(info.uid)
 
     async def run(self) -> Status:
-        # There are as many rehearsals as there are pods that could go: the lease must be renewed in between.
+        # There are as many dry runs as there are pods that could go: the lease must be renewed in between.
         await asyncio.sleep(0)
         return (await self._try_group()).status
 
@@ -105,10 +105,10 @@ class PodGroupPreemption:
         constraints = known.spec.scheduling_constraints
         if constraints is not None and constraints.topology:
             return Status.unschedulable(HAS_CONSTRAINTS)
-        rehearsal = CacheRehearsal(self._cache, lambda: trial.run(group, members, preempts=False))
+        dry_run = CacheDryRun(self._cache, lambda: trial.run(group, members, preempts=False))
         try:
-            return await plugin.pod_group_post_filter(known, group.pods, rehearsal)
+            return await plugin.pod_group_post_filter(known, group.pods, dry_run)
         except Exception as error:
             return broken(plugin, "PodGroupPostFilter", error)
         finally:
-            rehearsal.end()
+            dry_run.end()

@@ -1,4 +1,4 @@
-"""Can a whole group be placed? Each pod gets its node in thought, so that the next one sees it there.
+"""Can a whole group be placed? Each pod gets its node hypothetically, so that the next one sees it there.
 
 Then all is undone. The nodes and the cache are the real ones: nothing else runs in the meantime, unless an extender
 is asked.

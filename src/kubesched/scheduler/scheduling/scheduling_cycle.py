@@ -34,7 +34,7 @@ from kubesched.telemetry.logging import log
 
 CLEAR_NOMINATION = NominatingInfo("")
 NO_NODES = "no nodes available to schedule pods"
-NO_POINTS: Final[Mapping[str, int]] = MappingProxyType({})
+NO_SCORES: Final[Mapping[str, int]] = MappingProxyType({})
 
 
 class Decision(msgspec.Struct, frozen=True, eq=False, gc=False):
@@ -86,9 +86,9 @@ class SchedulingCycle:
         try:
             if not self._cache.cluster.nodes.node_count:
                 return Rejected(Status.unresolvable(NO_NODES))
-            fit, points = self._filter(queued, within, placed_group_members), NO_POINTS
+            fit, extender_scores = self._filter(queued, within, placed_group_members), NO_SCORES
             if pod.status.nominated_node_name or not self._extenders.is_empty:
-                fit, points = await self._hear_others(queued, within, fit)
+                fit, extender_scores = await self._ask_extenders(queued, within, fit)
             else:
                 self._sampler.apply(fit, self._profile)
             feasible = fit.count
@@ -98,7 +98,7 @@ class SchedulingCycle:
                 if trace:
                     trace.log_if_long()
                 return await self._post_filter(queued, fit, preempts=preempts)
-            node_name = fit.names()[0] if feasible == 1 else self._pick_best(fit, points)
+            node_name = fit.names()[0] if feasible == 1 else self._pick_best(fit, extender_scores)
         except KubeschedError as error:
             return Rejected(Status.failed(error))
         except Exception as error:
@@ -110,29 +110,29 @@ class SchedulingCycle:
             trace.log_if_long()
         return Decision(node_name, fit.state, fit.evaluated, feasible)
 
-    async def _hear_others(
+    async def _ask_extenders(
         self, queued: QueuedPod, within: NodeSubset | None, fit: Fit
     ) -> tuple[Fit, Mapping[str, int]]:
-        """What is left where the pod is nominated, or by extenders, up to date; and the points that extenders give."""
+        """The nominated node, if it still fits; else the nodes that extenders leave, and their scores by name."""
         nominated = queued.info.pod.status.nominated_node_name
         if nominated and (node := fit.node(nominated)) is not None:
             # A nominated node that still fits is taken without looking at the others (evaluateNominatedNode).
-            asked_at = self._moment()
+            asked_at = self._revision()
             is_accepted = await self._extenders.accept(queued.info.pod, node)
-            if self._moment() != asked_at:
+            if self._revision() != asked_at:
                 fit = self._filter(queued, within, fit.state.placed_group_members)
             if is_accepted and fit.node(nominated) is not None:
                 fit.keep_only_node(nominated)
-                return fit, NO_POINTS
+                return fit, NO_SCORES
         self._sampler.apply(fit, self._profile)
         if self._extenders.is_empty:
-            return fit, NO_POINTS
-        asked_at = self._moment()
-        opinion = await self._extenders.ask(queued.info.pod, fit.nodes())
-        if self._moment() != asked_at:
+            return fit, NO_SCORES
+        asked_at = self._revision()
+        answer = await self._extenders.ask(queued.info.pod, fit.nodes())
+        if self._revision() != asked_at:
             fit = self._filter(queued, within, fit.state.placed_group_members)
-        fit.keep_only_named(opinion.fitting, opinion.rejected, by=EXTENDER)
-        return fit, opinion.points
+        fit.keep_only_named(answer.fitting, answer.rejected, by=EXTENDER)
+        return fit, answer.scores
 
     def _filter(self, queued: QueuedPod, within: NodeSubset | None, placed_group_members: Set[str]) -> Fit:
         fit = self._evaluator.filter(queued.info, placed_group_members)
@@ -140,8 +140,8 @@ class SchedulingCycle:
             fit.confine_to(within.rows())
         return fit
 
-    def _moment(self) -> tuple[int, int]:
-        """Another one after any change of a node or of the pods on it: then the rows of a fit may be other nodes'."""
+    def _revision(self) -> tuple[int, int]:
+        """Changes with any change of a node or of the pods on it: then the rows of a fit may be other nodes'."""
         nodes = self._cache.cluster.nodes
         return nodes.node_changes.position, nodes.pod_changes.position
 
@@ -157,13 +157,13 @@ class SchedulingCycle:
             nominating = result.nominating if result is not None else None
         return Rejected(Status.unschedulable(diagnosis.message()), diagnosis, nominating, fit.state)
 
-    def _pick_best(self, fit: Fit, points: Mapping[str, int]) -> str:
+    def _pick_best(self, fit: Fit, extender_scores: Mapping[str, int]) -> str:
         ranking = self._evaluator.rank(fit)
         if log.loudest >= 10:
-            log_scores(fit, self._evaluator.score(fit), self._profile.score_weights, points)
-        if not points:
+            log_scores(fit, self._evaluator.score(fit), self._profile.score_weights, extender_scores)
+        if not extender_scores:
             return ranking.best()
-        totals = {name: total + points.get(name, 0) for name, total in ranking.by_name().items()}
+        totals = {name: total + extender_scores.get(name, 0) for name, total in ranking.by_name().items()}
         highest = max(totals.values())
         return self._profile.handle.random.choice([name for name, total in totals.items() if total == highest])
 

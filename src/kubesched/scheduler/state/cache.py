@@ -192,7 +192,7 @@ class Cache:
             self.cluster.place(state.info, state.node_name)
 
     def _renew(self, state: PodState, info: PodInfo) -> None:
-        """A newer version of a pod that has a node, maybe another one than was known."""
+        """A newer version of a pod that has a node, maybe a different one than before."""
         node_name = info.pod.spec.node_name
         if info.uid not in self._aside:
             if state.node_name != node_name:

@@ -1,4 +1,4 @@
-"""Does the scheduler's picture agree with what the API server told? For `SIGUSR2` and for tests."""
+"""Does the scheduler's picture agree with what the API server sent? For `SIGUSR2` and for tests."""
 
 from __future__ import annotations
 

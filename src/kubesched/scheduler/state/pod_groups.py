@@ -12,7 +12,7 @@ _Key = tuple[str, str]
 class PodGroups:
     """Implements `framework.PodGroupStates`. Written by the cache and by the event handlers of pending pods.
 
-    Pods without a group need not be told of: most callers look first, which costs less than the telling.
+    Pods without a group need not be passed in: most callers look first, which costs less than the call.
     """
 
     def __init__(self) -> None:

@@ -58,7 +58,7 @@ async def test_binding(api: MemoryApi, handlers: Handlers) -> None:
     with pytest.raises(ApiStatusError, match="404"):
         await api.bind(make_pod("web"), "n1")
     await api.create(make_pod("web"))
-    with pytest.raises(ApiStatusError, match="made anew"):
+    with pytest.raises(ApiStatusError, match="recreated"):
         await api.bind(make_pod("web", uid="another"), "n1")
     await api.bind(make_pod("web"), "n1")
     assert current(handlers).spec.node_name == "n1"

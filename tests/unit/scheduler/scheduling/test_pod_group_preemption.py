@@ -13,14 +13,14 @@ from kubesched.scheduler.framework import (
     SUCCESS,
     Code,
     Plugin,
+    PodGroupDryRun,
     PodGroupInfo,
     PodGroupPostFilterPlugin,
     PodInfo,
-    Rehearsal,
     Status,
 )
 from kubesched.scheduler.runtime.profile import Profile
-from kubesched.scheduler.scheduling.pod_group_preemption import CacheRehearsal, PodGroupPreemption
+from kubesched.scheduler.scheduling.pod_group_preemption import CacheDryRun, PodGroupPreemption
 from kubesched.scheduler.scheduling.pod_group_trial import GroupResult, GroupTrial
 from kubesched.testing import make_node, make_pod, make_pod_group
 
@@ -209,8 +209,8 @@ class Answering(PodGroupPostFilterPlugin):
     def __init__(self, answer: Status | None) -> None:
         self._answer = answer
 
-    async def pod_group_post_filter(self, group: PodGroup, pods: Sequence[PodInfo], rehearsal: Rehearsal) -> Status:
-        rehearsal.remove(list(rehearsal.placed()))
+    async def pod_group_post_filter(self, group: PodGroup, pods: Sequence[PodInfo], dry_run: PodGroupDryRun) -> Status:
+        dry_run.remove(list(dry_run.placed()))
         if self._answer is None:
             raise RuntimeError("out of order")
         return self._answer
@@ -311,8 +311,8 @@ async def test_others_have_their_turn_between_rehearsals(new_bench: Any) -> None
             await asyncio.sleep(0)
 
     task = asyncio.create_task(other())
-    rehearsal = CacheRehearsal(new_bench().cache, try_group)
+    dry_run = CacheDryRun(new_bench().cache, try_group)
     for _ in range(3):
-        await rehearsal.run()
+        await dry_run.run()
     await task
     assert turns == ["other", "rehearsal"] * 3

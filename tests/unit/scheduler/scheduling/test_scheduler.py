@@ -188,7 +188,7 @@ async def popped(bench: Any, pod: Pod) -> Any:
         pytest.param("nothing", "unschedulable", id="still there"),
         pytest.param("deleted", None, id="gone"),
         pytest.param("bound", "n1", id="bound by somebody else"),
-        pytest.param("made anew", "active", id="made anew under its name: that one is queued"),
+        pytest.param("recreated", "active", id="recreated under its name: that one is queued"),
     ],
 )
 async def test_only_a_pod_that_is_still_pending_goes_back_to_the_queue(
@@ -202,7 +202,7 @@ async def test_only_a_pod_that_is_still_pending_goes_back_to_the_queue(
         bench.handlers.delete(pod)
     if change == "bound":
         bench.handlers.update(pod, make_pod("web", cpu="2", node="n1"))
-    if change == "made anew":
+    if change == "recreated":
         bench.handlers.update(pod, make_pod("web", cpu="2", uid="another"))
     await bench.scheduler.schedule_one(queued)
     await bench.scheduler.tasks.finish()

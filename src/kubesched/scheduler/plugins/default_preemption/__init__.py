@@ -5,7 +5,7 @@ potential_victims  everybody of lower priority, node by node, in the order of im
 budgets            whose eviction would break a disruption budget
 dry_run            remove them all, see where the pod fits, then spare as many as possible
 choice             the candidate that costs least
-consent            extenders have a say
+extenders          what extenders leave of the candidates
 eviction           delete the victims, beside the scheduling of other pods
 preemptor          for whom room is made: a pod or a pod group
 victim_units       for a group: who is evicted as a whole

@@ -29,7 +29,7 @@ class Budgets:
     def broken_by(self, table: PodTable, pods: RowArray, positions: RowArray) -> Booleans:
         """Which pods (rows of the table) a budget protects once those before them on the same node are evicted.
 
-        `positions` tells the node of each pod, and never decreases. Each node is a world of its own, as for filters.
+        `positions` is the node of each pod, and never decreases. Each node is judged on its own, as for filters.
         """
         broken = np.zeros(len(pods), dtype=np.bool_)
         if not len(self._store):

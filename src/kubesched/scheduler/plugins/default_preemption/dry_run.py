@@ -17,7 +17,7 @@ from kubesched.errors import PluginFailedError
 from kubesched.scheduler.columns import Booleans, NodeView, PodInfo
 from kubesched.scheduler.framework import CycleState, Handle, Victims
 from kubesched.scheduler.plugins.default_preemption.budgets import Budgets
-from kubesched.scheduler.plugins.default_preemption.consent import NoVictimsError
+from kubesched.scheduler.plugins.default_preemption.extenders import NoVictimsError
 from kubesched.scheduler.plugins.default_preemption.potential_victims import PotentialVictims, RankedVictims, RowArray
 
 NO_VICTIMS = "No preemption victims found for incoming pod"

@@ -19,12 +19,12 @@ from kubesched.scheduler.framework import (
     Handle,
     Hint,
     NominatingInfo,
+    PodGroupDryRun,
     PodGroupPostFilterPlugin,
     PodInfo,
     PostFilterPlugin,
     PostFilterResult,
     PreEnqueuePlugin,
-    Rehearsal,
     Resource,
     Status,
     Victims,
@@ -32,10 +32,10 @@ from kubesched.scheduler.framework import (
 from kubesched.scheduler.framework.diagnosis import none_available
 from kubesched.scheduler.plugins.default_preemption.budgets import Budgets
 from kubesched.scheduler.plugins.default_preemption.choice import cheapest
-from kubesched.scheduler.plugins.default_preemption.consent import ask_extenders
 from kubesched.scheduler.plugins.default_preemption.dry_run import DryRun, Found
 from kubesched.scheduler.plugins.default_preemption.eligibility import obstacle
 from kubesched.scheduler.plugins.default_preemption.eviction import Evictions
+from kubesched.scheduler.plugins.default_preemption.extenders import ask_extenders
 from kubesched.scheduler.plugins.default_preemption.group_search import search
 from kubesched.scheduler.plugins.default_preemption.preemptor import Preemptor
 
@@ -93,9 +93,9 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin, PodGroupPostFilterPl
             status = Status(status.code, (f"preemption: {status.message}",), error=status.error)
         return result, status
 
-    async def pod_group_post_filter(self, group: PodGroup, pods: Sequence[PodInfo], rehearsal: Rehearsal) -> Status:
+    async def pod_group_post_filter(self, group: PodGroup, pods: Sequence[PodInfo], dry_run: PodGroupDryRun) -> Status:
         preemptor = Preemptor.of_group(group, pods)
-        victims, status = await search(preemptor, self._groups, self._budgets, rehearsal)
+        victims, status = await search(preemptor, self._groups, self._budgets, dry_run)
         if not status.is_success:
             return status
         if not any(self._newest(pod) for pod in pods):

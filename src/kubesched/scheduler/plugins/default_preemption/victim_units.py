@@ -26,7 +26,7 @@ class Unit:
         """The most important units come first (moreImportantVictim).
 
         Those are of higher priority, then pods of a group, even where they are evicted one by one; then more pods,
-        then those that started earlier. Of a group only the pod that was found first tells when that was.
+        then those that started earlier. Of a group only the pod that was found first counts for that.
         """
         first = self.pods[0].pod
         started = first.status.start_time

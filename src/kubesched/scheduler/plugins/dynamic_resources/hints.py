@@ -17,14 +17,14 @@ class ClaimHints:
 
     def events(self) -> Sequence[EventHint]:
         nodes = Action.ADD | Action.UPDATE_NODE_LABEL | Action.UPDATE_NODE_ALLOCATABLE
-        anew = Action.ADD | Action.UPDATE
+        added_or_updated = Action.ADD | Action.UPDATE
         generated = Action.UPDATE_POD_GENERATED_RESOURCE_CLAIM
         return (
             EventHint(ClusterEvent(Resource.NODE, nodes)),
-            EventHint(ClusterEvent(Resource.RESOURCE_CLAIM, anew), self.after_claim_change),
+            EventHint(ClusterEvent(Resource.RESOURCE_CLAIM, added_or_updated), self.after_claim_change),
             EventHint(ClusterEvent(Resource.POD, generated), self.after_pod_change),
-            EventHint(ClusterEvent(Resource.DEVICE_CLASS, anew)),
-            EventHint(ClusterEvent(Resource.RESOURCE_SLICE, anew)),
+            EventHint(ClusterEvent(Resource.DEVICE_CLASS, added_or_updated)),
+            EventHint(ClusterEvent(Resource.RESOURCE_SLICE, added_or_updated)),
         )
 
     def after_claim_change(self, pod: PodInfo, old: ResourceClaim | None, new: ResourceClaim) -> Hint:

@@ -25,7 +25,7 @@ from kubesched.scheduler.plugins.dynamic_resources.pools import PoolDevice
 from kubesched.scheduler.plugins.dynamic_resources.tentative_allocation import Pick
 
 Statuses = tuple[NodeAllocatableResourceClaimStatus, ...]
-"""What each claim takes from the node, as the pod's status tells it."""
+"""What each claim takes from the node, as the pod's status has it."""
 
 
 TakenDevice = tuple[PoolDevice, Mapping[str, Quantity] | None]

@@ -7,12 +7,12 @@ from collections.abc import Hashable, Iterable
 import numpy as np
 
 from kubesched.scheduler.columns import ABSENT, LabelColumn, Positions
-from kubesched.scheduler.plugins.inter_pod_affinity.plan import CountIn, Plan
+from kubesched.scheduler.plugins.inter_pod_affinity.plan import DomainCount, Plan
 
 _Domain = tuple[LabelColumn, int]
 
 
-def judged_otherwise(plan: Plan, since: Hashable) -> Positions | None:
+def rows_with_new_verdict(plan: Plan, since: Hashable) -> Positions | None:
     """Rows that may break another rule than on an earlier external version; None if any may."""
     changes = plan.changes_since(since)
     if changes is None:
@@ -26,7 +26,7 @@ def judged_otherwise(plan: Plan, since: Hashable) -> Positions | None:
     )
 
 
-def worth_another(plan: Plan, since: Hashable) -> Positions | None:
+def rows_with_new_score(plan: Plan, since: Hashable) -> Positions | None:
     """Rows that preferences may value otherwise than on an earlier external version; None if any may be."""
     changes = plan.changes_since(since)
     if changes is None:
@@ -36,7 +36,7 @@ def worth_another(plan: Plan, since: Hashable) -> Positions | None:
     )
 
 
-def _emptied_or_filled(item: CountIn, changes: dict[int, int]) -> list[_Domain]:
+def _emptied_or_filled(item: DomainCount, changes: dict[int, int]) -> list[_Domain]:
     """Domains that had no such pod and have one now, or the other way round: more or fewer make no difference."""
     sums = item.count.per_domain(item.column)
     return [
@@ -46,7 +46,7 @@ def _emptied_or_filled(item: CountIn, changes: dict[int, int]) -> list[_Domain]:
     ]
 
 
-def _by_domain(item: CountIn, changes: dict[int, int]) -> dict[int, int]:
+def _by_domain(item: DomainCount, changes: dict[int, int]) -> dict[int, int]:
     """Changes by row as changes by domain; pods on nodes without the label count nowhere."""
     by_domain: dict[int, int] = {}
     for row, change in changes.items():

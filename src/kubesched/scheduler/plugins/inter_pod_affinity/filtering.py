@@ -10,7 +10,7 @@ import numpy as np
 from kubesched.scheduler.columns import ABSENT, Booleans, Counts, NodeView, PodTemplate, TermKind, WhatIf
 from kubesched.scheduler.columns.pod_counts import Weigh
 from kubesched.scheduler.framework import Reason, Verdict
-from kubesched.scheduler.plugins.inter_pod_affinity.plan import Plan, weights_near
+from kubesched.scheduler.plugins.inter_pod_affinity.plan import Plan, weights_in_domains
 
 REASONS: Final = (
     Reason.unresolvable("node(s) didn't match pod affinity rules"),
@@ -28,22 +28,26 @@ def judge(plan: Plan, pod: PodTemplate, nodes: NodeView, own_namespace_labels: M
     bits = np.zeros(len(nodes), dtype=np.int64)
     what_if = nodes.what_if
     if what_if is None:
-        for shunned_by in weights_near(plan.existing_anti_affinity, nodes):
-            np.copyto(bits, EXISTING_ANTI_AFFINITY, where=shunned_by > 0)
-        for shunned in weights_near(plan.anti_affinity, nodes):
-            np.copyto(bits, ANTI_AFFINITY, where=shunned > 0)
+        for matching in weights_in_domains(plan.existing_anti_affinity, nodes):
+            np.copyto(bits, EXISTING_ANTI_AFFINITY, where=matching > 0)
+        for matching in weights_in_domains(plan.anti_affinity, nodes):
+            np.copyto(bits, ANTI_AFFINITY, where=matching > 0)
         if plan.affinity:
-            np.copyto(bits, AFFINITY, where=_lacks_company(plan, nodes))
+            np.copyto(bits, AFFINITY, where=_violates_affinity(plan, nodes))
         return Verdict(bits, REASONS)
-    np.copyto(bits, EXISTING_ANTI_AFFINITY, where=_shunned_by_others(plan, pod, nodes, what_if, own_namespace_labels))
+    np.copyto(
+        bits,
+        EXISTING_ANTI_AFFINITY,
+        where=_violates_existing_anti_affinity(plan, pod, nodes, what_if, own_namespace_labels),
+    )
     for item in plan.anti_affinity:
         np.copyto(bits, ANTI_AFFINITY, where=nodes.pods_in_domain(item.count, item.column.key) > 0)
     if plan.affinity:
-        np.copyto(bits, AFFINITY, where=_would_lack_company(plan, nodes, what_if))
+        np.copyto(bits, AFFINITY, where=_would_violate_affinity(plan, nodes, what_if))
     return Verdict(bits, REASONS)
 
 
-def _lacks_company(plan: Plan, nodes: NodeView) -> Booleans:
+def _violates_affinity(plan: Plan, nodes: NodeView) -> Booleans:
     """Nodes without a topology label, or (unless the pod may be the first of its kind) without matching pods near."""
     may_be_first = plan.matches_itself and not any(item.is_anywhere() for item in plan.affinity)
     lacking = np.zeros(len(nodes), dtype=np.bool_)
@@ -55,8 +59,8 @@ def _lacks_company(plan: Plan, nodes: NodeView) -> Booleans:
     return lacking
 
 
-def _would_lack_company(plan: Plan, nodes: NodeView, what_if: WhatIf) -> Booleans:
-    """`_lacks_company`, where each node has its own idea of which pods there are."""
+def _would_violate_affinity(plan: Plan, nodes: NodeView, what_if: WhatIf) -> Booleans:
+    """`_violates_affinity`, where each node has its own idea of which pods there are."""
     change = what_if.change(plan.affinity[0].count.weigh, len(nodes))  # one count serves all topologies
     unlabelled = np.zeros(len(nodes), dtype=np.bool_)
     alone = np.zeros(len(nodes), dtype=np.bool_)
@@ -72,26 +76,26 @@ def _would_lack_company(plan: Plan, nodes: NodeView, what_if: WhatIf) -> Boolean
     return unlabelled | alone
 
 
-def _shunned_by_others(
+def _violates_existing_anti_affinity(
     plan: Plan, pod: PodTemplate, nodes: NodeView, what_if: WhatIf, own_namespace_labels: Mapping[str, str]
 ) -> Booleans:
     """Rows near placed or supposed pods whose anti-affinity speaks of the pod.
 
-    Supposed pods may carry terms that no placed pod has; hence they are asked anew, by topology key.
+    Supposed pods may carry terms that no placed pod has; hence they are asked again, by topology key.
     """
     placed: dict[str, Counts] = {}
     for item in plan.existing_anti_affinity:
         key = item.column.key
         placed[key] = placed.get(key, 0) + item.count.per_domain(item.column)
 
-    shunned = np.zeros(len(nodes), dtype=np.bool_)
+    violating = np.zeros(len(nodes), dtype=np.bool_)
     for key in placed | dict.fromkeys(_anti_affinity_keys(what_if)):
         domains = nodes.domains(key)
         near = what_if.change(_terms_against(pod, key, own_namespace_labels), len(nodes))
         if key in placed:
             near = near + placed[key][domains]
-        shunned |= (near > 0) & (domains != ABSENT)
-    return shunned
+        violating |= (near > 0) & (domains != ABSENT)
+    return violating
 
 
 def _terms_against(pod: PodTemplate, key: str, own_namespace_labels: Mapping[str, str]) -> Weigh:

@@ -30,7 +30,7 @@ _FEW_DOMAINS: Final = 32
 
 
 @dataclass(frozen=True, slots=True)
-class CountIn:
+class DomainCount:
     """A count of pods, summed over the domains of a topology; `weight` is what each is worth to a score."""
 
     column: LabelColumn
@@ -42,7 +42,7 @@ class CountIn:
         return bool(self.count.total) and bool(np.count_nonzero(self.count.per_domain(self.column)))
 
 
-def weights_near(items: Iterable[CountIn], nodes: NodeView) -> list[Counts]:
+def weights_in_domains(items: Iterable[DomainCount], nodes: NodeView) -> list[Counts]:
     """By topology that matters: what all the counted pods in each node's domain weigh together. Don't write to it."""
     is_short = len(nodes) <= _FEW_NODES
     together: dict[LabelColumn, Counts] = {}  # per domain; of a few nodes' domains only, per node
@@ -63,12 +63,12 @@ def weights_near(items: Iterable[CountIn], nodes: NodeView) -> list[Counts]:
 class Plan:
     """The counts behind every answer for one template, as long as terms in use and namespaces stay the same."""
 
-    affinity: tuple[CountIn, ...]
+    affinity: tuple[DomainCount, ...]
     """Pods that match all the required affinity terms, in the topology of each."""
     matches_itself: bool
-    anti_affinity: tuple[CountIn, ...]
-    existing_anti_affinity: tuple[CountIn, ...]
-    preferences: tuple[CountIn, ...]
+    anti_affinity: tuple[DomainCount, ...]
+    existing_anti_affinity: tuple[DomainCount, ...]
+    preferences: tuple[DomainCount, ...]
 
     @property
     def has_required_terms(self) -> bool:
@@ -83,7 +83,7 @@ class Plan:
         return tuple({item.column: None for item in self._everything})
 
     @property
-    def _everything(self) -> tuple[CountIn, ...]:
+    def _everything(self) -> tuple[DomainCount, ...]:
         return (*self.affinity, *self.anti_affinity, *self.existing_anti_affinity, *self.preferences)
 
     @property
@@ -101,7 +101,7 @@ class Plan:
         return (*[count.version for count in self._counts], *[column.version for column in self._columns])
 
     def changes_since(self, external_version: Hashable) -> dict[PodCount, dict[int, int]] | None:
-        """By count: the rows at which it has changed since, and by how much; None if that cannot be told."""
+        """By count: the rows at which it has changed since, and by how much; None if that is not known."""
         number = len(self._counts)
         if not isinstance(external_version, tuple) or external_version[number:] != tuple(
             [column.version for column in self._columns]
@@ -120,7 +120,7 @@ EMPTY: Final = Plan((), False, (), (), ())
 
 
 class Plans:
-    """A plan per template, made anew when the terms in use, the namespaces or the kept counts have changed."""
+    """A plan per template, rebuilt when the terms in use, the namespaces or the kept counts have changed."""
 
     def __init__(self, cluster: ClusterTables, hard_affinity_weight: int) -> None:
         self._cluster = cluster
@@ -171,15 +171,15 @@ class Plans:
 
     def _required_affinity(
         self, pod: PodTemplate, required: tuple[PodMatcher, ...], nodes: NodeView
-    ) -> tuple[CountIn, ...]:
+    ) -> tuple[DomainCount, ...]:
         if not required:
             return ()
         count = _matching_all(required, nodes)
         keys = dict.fromkeys(term.topology_key for term in pod.required_affinity)
-        return tuple(CountIn(nodes.label(key), count) for key in keys)
+        return tuple(DomainCount(nodes.label(key), count) for key in keys)
 
-    def _matching(self, term: AffinityTerm, nodes: NodeView, weight: int = 1) -> CountIn:
-        return CountIn(nodes.label(term.topology_key), _matching_all(self._matchers((term,)), nodes), weight)
+    def _matching(self, term: AffinityTerm, nodes: NodeView, weight: int = 1) -> DomainCount:
+        return DomainCount(nodes.label(term.topology_key), _matching_all(self._matchers((term,)), nodes), weight)
 
 
 def _matching_all(matchers: tuple[PodMatcher, ...], nodes: NodeView) -> PodCount:
@@ -191,7 +191,7 @@ def _matching_all(matchers: tuple[PodMatcher, ...], nodes: NodeView) -> PodCount
     )
 
 
-def _carrying(item: CarriedTerm, nodes: NodeView, weight: int = 1) -> CountIn:
+def _carrying(item: CarriedTerm, nodes: NodeView, weight: int = 1) -> DomainCount:
     """Pods that carry a term, each as often as the term weighs."""
     count = nodes.count((NAME, "carrying", item), lambda placed: placed.carried_terms.get(item, 0), tags=(item,))
-    return CountIn(nodes.label(item.term.topology_key), count, weight)
+    return DomainCount(nodes.label(item.term.topology_key), count, weight)

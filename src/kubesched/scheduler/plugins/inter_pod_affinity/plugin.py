@@ -21,7 +21,7 @@ from kubesched.scheduler.framework import (
     Status,
     Verdict,
 )
-from kubesched.scheduler.plugins.inter_pod_affinity.changes import judged_otherwise, worth_another
+from kubesched.scheduler.plugins.inter_pod_affinity.changes import rows_with_new_score, rows_with_new_verdict
 from kubesched.scheduler.plugins.inter_pod_affinity.filtering import judge
 from kubesched.scheduler.plugins.inter_pod_affinity.hints import EVENTS
 from kubesched.scheduler.plugins.inter_pod_affinity.plan import EMPTY, NAME, Plans
@@ -56,7 +56,7 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
             return None
 
     def score_depends_on_for(self, pod: PodTemplate) -> DependsOn:
-        """With few domains every placed pod changes many scores: they are told by domain, in every cycle."""
+        """With few domains every placed pod changes many scores: they are computed by domain, in every cycle."""
         try:
             return DependsOn.NODE if self._plans.of(pod).preferred_topology is None else DependsOn.ANYTHING
         except InvalidObjectError:
@@ -76,7 +76,7 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         return judge(self._plans.of(pod), pod, nodes, own_namespace_labels)
 
     def filter_changes(self, pod: PodTemplate, since: Hashable) -> Positions | None:
-        return judged_otherwise(self._plans.of(pod), since)
+        return rows_with_new_verdict(self._plans.of(pod), since)
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Status:
         try:
@@ -92,7 +92,7 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         return raw_scores(self._plans.of(pod), nodes)
 
     def score_changes(self, pod: PodTemplate, since: Hashable) -> Positions | None:
-        return worth_another(self._plans.of(pod), since)
+        return rows_with_new_score(self._plans.of(pod), since)
 
     def score_by_domain(self, state: CycleState, pod: PodTemplate) -> tuple[LabelColumn, Integers] | None:
         return scores_by_domain(self._plans.of(pod))

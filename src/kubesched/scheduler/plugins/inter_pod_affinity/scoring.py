@@ -7,12 +7,12 @@ import numpy as np
 from kubesched.scheduler.columns import Integers, LabelColumn, NodeView
 from kubesched.scheduler.columns.types import Floats
 from kubesched.scheduler.framework import MAX_SCORE
-from kubesched.scheduler.plugins.inter_pod_affinity.plan import Plan, weights_near
+from kubesched.scheduler.plugins.inter_pod_affinity.plan import Plan, weights_in_domains
 
 
 def raw_scores(plan: Plan, nodes: NodeView) -> Integers:
     """Per node: the weights of all preferences that pods in its domains give rise to."""
-    by_topology = weights_near(plan.preferences, nodes)
+    by_topology = weights_in_domains(plan.preferences, nodes)
     return sum(by_topology[1:], start=by_topology[0]) if by_topology else np.zeros(len(nodes), dtype=np.int64)
 
 

@@ -12,7 +12,7 @@ from kubesched.scheduler.plugins.support.amounts import Amount, column
 from kubesched.scheduler.plugins.support.capacities import Share
 
 _MOST_ROWS_ONE_BY_ONE: Final = 8
-"""Beyond this, it is faster to work out all rows anew."""
+"""Beyond this, it is faster to compute all rows again."""
 
 Formula: TypeAlias = Callable[[Sequence[Amount], Sequence[Share]], Amount]
 """(what is taken of each resource, how much there is) -> one number per row, in an array of its own."""

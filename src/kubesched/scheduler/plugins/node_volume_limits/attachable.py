@@ -37,7 +37,7 @@ class Attachable(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """Why a pod's volumes cannot be told. `is_absence`: a claim is missing, which does not matter once a pod runs."""
+    """Why a pod's volumes are not known. `is_absence`: a claim is missing, which does not matter once a pod runs."""
 
     status: Status
     is_absence: bool = False

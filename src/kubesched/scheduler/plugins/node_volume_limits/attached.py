@@ -83,7 +83,7 @@ class AttachedVolumes:
         self._rows_using: defaultdict[str, set[int]] = defaultdict(set)
         self._rows_from: defaultdict[Source, set[int]] = defaultdict(set)
         self._known: dict[PodTemplate, PodVolumes] = {}
-        self._failures: dict[int, Failure] = {}  # rows with a pod whose volumes cannot be told
+        self._failures: dict[int, Failure] = {}  # rows with a pod whose volumes are not known
 
     def counts(self, driver: str) -> Integers:
         """How many volumes of a driver each node has."""
@@ -98,7 +98,7 @@ class AttachedVolumes:
         return self._rows_using.get(volume.id, _NOWHERE)
 
     def failures_in(self, nodes: NodeView) -> dict[int, Failure]:
-        """By position: nodes of a view with a pod, not removed in its "what if", whose volumes cannot be told."""
+        """By position: nodes of a view with a pod, not removed in its "what if", whose volumes are not known."""
         if not self._failures:
             return {}
         rows = enumerate(nodes.row_ids().tolist())

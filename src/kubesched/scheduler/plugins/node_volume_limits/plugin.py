@@ -173,7 +173,7 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin):
         return Verdict.fits(nodes)
 
     def _broken_pods(self, nodes: NodeView) -> dict[int, Status]:
-        """Limited nodes with a pod whose volumes cannot be told, by position."""
+        """Limited nodes with a pod whose volumes are not known, by position."""
         is_limited = self._csi_nodes.is_limited & nodes.table.exists
         failures = self._attached.failures_in(nodes)
         rows = nodes.row_ids()

@@ -2,6 +2,7 @@
 
 constraints        a pod's constraints, or the defaults of the configuration, compiled
 default_selector   which pods belong together with a pod that does not say so itself
+node_inclusion     which nodes a constraint includes
 plan               what must be counted for a pod template, and over which nodes
 filtering          DoNotSchedule
 scoring            ScheduleAnyway

@@ -36,7 +36,7 @@ def judge(plan: Plan, pod: PodTemplate, nodes: NodeView) -> Verdict:
 
 def skewed_domains(spread: Spread) -> Booleans:
     """Per domain: whether it has too many pods to take one more."""
-    sums, domains = spread.sums(), spread.part.domains
+    sums, domains = spread.sums(), spread.included.domains
     compared = sums[:ABSENT] if len(domains) == len(sums) - 1 else sums[domains]
     least = int(compared.min()) if len(compared) else _NO_DOMAIN
     skewed: Booleans = sums > _most(spread, least)
@@ -50,7 +50,7 @@ def _skewed_rows(spread: Spread, pod: PodTemplate, nodes: NodeView, what_if: Wha
     change = what_if.change(
         lambda other: int(other.namespace == namespace and selector.matches(other.labels)), len(nodes)
     )
-    takes_part: Booleans = spread.part.rows[nodes.rows]
+    takes_part: Booleans = spread.included.rows[nodes.rows]
     domains = nodes.domains(spread.column.key)
     here = spread.sums()[domains] + np.where(takes_part, change, 0)
     skewed: Booleans = here > _most(spread, _least_per_row(spread, here, domains, takes_part))
@@ -59,18 +59,18 @@ def _skewed_rows(spread: Spread, pod: PodTemplate, nodes: NodeView, what_if: Wha
 
 def _least_per_row(spread: Spread, here: Integers, domains: Positions, takes_part: Booleans) -> Integers:
     """The least count over all domains, as each row sees it: only its own domain's count differs from what is."""
-    sums = spread.sums()[spread.part.domains]
+    sums = spread.sums()[spread.included.domains]
     if not len(sums):
         return np.full(len(here), _NO_DOMAIN, dtype=np.int64)
     lowest = int(sums.argmin())
     second = int(np.delete(sums, lowest).min()) if len(sums) > 1 else _NO_DOMAIN
-    elsewhere = np.where(domains == spread.part.domains[lowest], second, sums[lowest])
+    elsewhere = np.where(domains == spread.included.domains[lowest], second, sums[lowest])
     return np.where(takes_part, np.minimum(elsewhere, here), sums[lowest])
 
 
 def _most(spread: Spread, least: Integers | int) -> Integers | int:
     """How many pods a domain may hold already: with the pod itself, at most `maxSkew` more than the least."""
     constraint = spread.constraint
-    if len(spread.part.domains) < constraint.min_domains:
+    if len(spread.included.domains) < constraint.min_domains:
         least = 0
     return least + constraint.max_skew - spread.is_self_matching

@@ -11,7 +11,7 @@ from kubesched.objects.selectors import Selector
 from kubesched.scheduler.columns import Booleans, ClusterTables, Counts, LabelColumn, NodeView, PodCount, PodTemplate
 from kubesched.scheduler.columns.label_tags import label_tags
 from kubesched.scheduler.plugins.pod_topology_spread.constraints import HARD, SOFT, Constraint, Constraints
-from kubesched.scheduler.plugins.pod_topology_spread.participation import Participants, Participation
+from kubesched.scheduler.plugins.pod_topology_spread.node_inclusion import IncludedNodes, NodeInclusion
 from kubesched.scheduler.plugins.support.per_template import PerSituation
 
 NAME: Final = "PodTopologySpread"
@@ -22,17 +22,19 @@ class Spread:
     """One constraint over the cluster as it is."""
 
     constraint: Constraint
-    part: Participation
+    included: IncludedNodes
     count: PodCount
     is_self_matching: bool
 
     @property
     def column(self) -> LabelColumn:
-        return self.part.column
+        return self.included.column
 
     def sums(self) -> Counts:
         """Selected pods per domain; the last entry answers for nodes without the label. Don't write to it."""
-        return self.count.per_domain(self.part.column, None if self.part.is_unrestricted else self.part.rows)
+        return self.count.per_domain(
+            self.included.column, None if self.included.is_unrestricted else self.included.rows
+        )
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,7 @@ NOTHING: Final = Plan()
 
 @dataclass(frozen=True)
 class PlanPair:
-    """`number` is another one whenever anything but a count has changed that the plans depend on."""
+    """`number` changes whenever anything but a count changes that the plans depend on."""
 
     number: int
     hard: Plan
@@ -60,12 +62,12 @@ class PlanPair:
 
 
 class Plans:
-    """Plans per template, made anew when a node, the kept counts or the default selector have changed."""
+    """Plans per template, rebuilt when a node, the kept counts or the default selector have changed."""
 
     def __init__(self, cluster: ClusterTables, constraints: Constraints) -> None:
         self._cluster = cluster
         self._constraints = constraints
-        self._participants = Participants(cluster)
+        self._inclusion = NodeInclusion(cluster)
         self._numbers = count(1)
         self._plans = PerSituation(self._make_pair)
 
@@ -97,13 +99,13 @@ class Plans:
         spreads = tuple(
             Spread(
                 constraint=constraint,
-                part=self._participants.of(pod, constraint, keys),
+                included=self._inclusion.of(pod, constraint, keys),
                 count=selected_pods(pod.namespace, constraint.selector, nodes),
                 is_self_matching=constraint.selector.matches(pod.labels),
             )
             for constraint in constraints
         )
-        carrying = self._participants.carrying(keys)
+        carrying = self._inclusion.carrying(keys)
         return Plan(spreads, carrying if (carrying != nodes.exists).any() else None)
 
 

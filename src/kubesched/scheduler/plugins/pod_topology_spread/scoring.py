@@ -89,7 +89,7 @@ def _pods_per_value(spread: Spread) -> Integers:
     empty = spread.column.id_of("")
     if empty < 0:
         return sums
-    unlabelled = spread.part.rows & ~spread.column.present(slice(0, len(spread.part.rows)))
+    unlabelled = spread.included.rows & ~spread.column.present(slice(0, len(spread.included.rows)))
     sums = sums.copy()
     sums[empty] += spread.count.rows[: len(unlabelled)][unlabelled].sum()
     return sums

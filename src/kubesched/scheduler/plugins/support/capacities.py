@@ -30,7 +30,7 @@ class Capacity(Struct, frozen=True, gc=False):
     """It is at most `LARGEST_EXACT` everywhere."""
 
     def like(self, taken: Amount) -> Amount:
-        """The amount, as floats where what is taken is told in floats."""
+        """The amount, as floats where what is taken is given in floats."""
         if self.floats is not None and isinstance(taken, np.ndarray) and taken.dtype.kind == "f":
             return self.floats
         return self.amount

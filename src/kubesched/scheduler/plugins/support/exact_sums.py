@@ -15,7 +15,7 @@ from kubesched.scheduler.plugins.support.amounts import Amount, amount
 from kubesched.scheduler.plugins.support.capacities import LARGEST_EXACT, Capacity
 
 _MOST_ROWS_ONE_BY_ONE: Final = 8
-"""Beyond this, it is faster to turn all rows anew."""
+"""Beyond this, it is faster to convert all rows again."""
 
 
 class ExactSums:

@@ -1,4 +1,4 @@
-"""What the queue tells its observer while it works. How many pods are where is read off the queue instead."""
+"""What the queue reports to its observer while it works. How many pods are where is read off the queue instead."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ class QueueObserver(Protocol):
     def pre_enqueue_ran(self, profile: str, seconds: float) -> None:
         """A pod went through its profile's PreEnqueue plugins.
 
-        What they said is not told: kube-scheduler's metric has `Success` for all of them (runPreEnqueuePlugins).
+        What they said is not reported: kube-scheduler's metric has `Success` for all of them (runPreEnqueuePlugins).
         """
         ...
 
 
 class SilentObserver:
-    """Tells nobody."""
+    """Observes nothing."""
 
     def pod_enqueued(self, queue: SubQueue, event: str) -> None:
         pass

@@ -14,7 +14,7 @@ def pod_events(old: Pod, new: Pod, features: ResourceFeatures) -> tuple[ClusterE
         (Action.UPDATE_POD_LABEL, old.metadata.labels != new.metadata.labels),
         (Action.UPDATE_POD_SCALE_DOWN, _is_scaled_down(old, new, features)),
         (Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED, old.spec.scheduling_gates and not new.spec.scheduling_gates),
-        # The API server lets tolerations be added, but neither changed nor removed: their number tells.
+        # The API server lets tolerations be added, but neither changed nor removed: comparing their number is enough.
         (Action.UPDATE_POD_TOLERATION, len(old.spec.tolerations) != len(new.spec.tolerations)),
         (Action.UPDATE_POD_GENERATED_RESOURCE_CLAIM, _generated_claims(old) != _generated_claims(new)),
     )

@@ -21,7 +21,7 @@ LOW, MIDDLE, HIGH = 10, 20, 30
 
 @dataclass
 class Slots:
-    """A rehearsal: each slot takes a pod of the group once the pods that block it are gone."""
+    """A dry_run: each slot takes a pod of the group once the pods that block it are gone."""
 
     pods: Sequence[PodInfo]
     slots: Sequence[frozenset[str]]
@@ -207,13 +207,13 @@ def test_search(case: Case) -> None:
     group = make_pod_group("preemptor", spec={"priority": case.priority})
     preemptor = Preemptor.of_group(group, [info(pod) for pod in case.pods])
     slots = [frozenset(blocking) for blocking in case.slots]
-    rehearsal = Slots([info(pod) for pod in case.placed], slots, wanted=len(case.pods))
+    dry_run = Slots([info(pod) for pod in case.placed], slots, wanted=len(case.pods))
     budgets = Budgets(handle.objects.of(PodDisruptionBudget))
-    victims, status = asyncio.run(search(preemptor, handle.objects.of(PodGroup), budgets, rehearsal))
+    victims, status = asyncio.run(search(preemptor, handle.objects.of(PodGroup), budgets, dry_run))
     assert (status.code, status.message) == (case.code, case.message)
     assert [pod.metadata.name for pod in victims.pods] == list(case.victims)
     if status.is_success:
-        gone = {pod.metadata.name for pod in case.placed} - rehearsal.there
+        gone = {pod.metadata.name for pod in case.placed} - dry_run.there
         assert gone == set(case.victims), "what was rehearsed last is what is done"
 
 
@@ -221,8 +221,8 @@ def test_nothing_is_rehearsed_in_vain() -> None:
     """Once with everybody gone, and then once for each unit."""
     info = FakeHandle().cluster.templates.info
     placed = [info(pod(name)) for name in "abc"]
-    rehearsal = Slots(placed, [frozenset("a")], wanted=1)
+    dry_run = Slots(placed, [frozenset("a")], wanted=1)
     preemptor = Preemptor.of_group(make_pod_group("g", spec={"priority": HIGH}), [info(make_pod("p"))])
     stores = FakeHandle().objects
-    asyncio.run(search(preemptor, stores.of(PodGroup), Budgets(stores.of(PodDisruptionBudget)), rehearsal))
-    assert rehearsal.runs == 4
+    asyncio.run(search(preemptor, stores.of(PodGroup), Budgets(stores.of(PodDisruptionBudget)), dry_run))
+    assert dry_run.runs == 4

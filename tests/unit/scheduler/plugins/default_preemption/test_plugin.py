@@ -298,7 +298,7 @@ def test_a_pod_of_a_group(gates: dict[str, bool], spec: dict[str, object], messa
 
 
 class Alone:
-    """A rehearsal of a group that wants the whole cluster for itself."""
+    """A dry_run of a group that wants the whole cluster for itself."""
 
     def __init__(self, handle: FakeHandle) -> None:
         self._placed = [info for info in handle.cluster.pods.infos if info is not None]

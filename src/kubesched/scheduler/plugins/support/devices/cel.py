@@ -46,7 +46,7 @@ _CERTAIN: Final = re.compile(r"\bhas\(\s*device\.(?:driver|attributes|capacity|a
 
 
 class DeviceFacts:
-    """What an expression sees of a device. Values that CEL cannot take are told when an expression asks."""
+    """What an expression sees of a device. Values that CEL cannot take are reported when an expression asks."""
 
     __slots__ = ("attributes", "capacity", "driver", "problem", "shared")
 

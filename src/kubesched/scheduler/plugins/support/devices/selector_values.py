@@ -2,7 +2,7 @@
 
 The CEL runtime knows no types of ours, so a quantity or version travels through an expression as bytes: a letter for
 its type, then its canonical form. Equal values have equal bytes. The type checker runs first and knows the real
-types, so an expression cannot tell.
+types, so an expression sees no difference.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which nodes take part in a spread: those whose pods count and whose domains are compared."""
+"""Which nodes a spread constraint includes: those whose pods count and whose domains are compared."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from kubesched.scheduler.plugins.pod_topology_spread.constraints import Constrai
 
 
 @dataclass(frozen=True)
-class Participation:
-    """The nodes of one constraint: per row of the table whether it takes part, and the domains that have such a row."""
+class IncludedNodes:
+    """The nodes of one constraint: which rows of the table are included, and the domains that have such a row."""
 
     column: LabelColumn
     rows: Booleans
     is_unrestricted: bool
-    """Every node that carries the label takes part."""
+    """Every node that carries the label is included."""
     domains: Positions
 
     @classmethod
-    def of_rows(cls, rows: Booleans, column: LabelColumn) -> Participation:
+    def of_rows(cls, rows: Booleans, column: LabelColumn) -> IncludedNodes:
         domain_of_row = column.domains[: len(rows)]
         has_row = np.zeros(len(column.values) + 1, dtype=np.bool_)
         has_row[domain_of_row[rows]] = True
@@ -36,14 +36,14 @@ class Participation:
         )
 
 
-class Participants:
-    """Finds out who takes part. What holds for every pod without wishes about nodes is found once per node change."""
+class NodeInclusion:
+    """The included nodes. What holds for every pod without a node affinity is computed once per change of nodes."""
 
     def __init__(self, cluster: ClusterTables) -> None:
         self._cluster = cluster
         self._found_with = (-1, -1)
         self._carrying: dict[frozenset[str], Booleans] = {}
-        self._of_anybody: dict[tuple[str, frozenset[str]], Participation] = {}
+        self._of_anybody: dict[tuple[str, frozenset[str]], IncludedNodes] = {}
 
     def carrying(self, keys: frozenset[str]) -> Booleans:
         """Existing nodes with all these labels, per row of the table. Don't write to it."""
@@ -57,17 +57,17 @@ class Participants:
             self._carrying[keys] = found
         return found
 
-    def of(self, pod: PodTemplate, constraint: Constraint, keys: frozenset[str]) -> Participation:
+    def of(self, pod: PodTemplate, constraint: Constraint, keys: frozenset[str]) -> IncludedNodes:
         """Nodes that carry all the keys and that the constraint's policies admit for the pod."""
         column = self._cluster.nodes.label(constraint.topology_key)
         carrying = self.carrying(keys)
         wishes = constraint.honors_node_affinity and (bool(pod.spec.node_selector) or _node_affinity(pod) is not None)
         if wishes or constraint.honors_taints:
-            return Participation.of_rows(carrying & _admitted(pod, constraint, self._cluster.view()), column)
+            return IncludedNodes.of_rows(carrying & _admitted(pod, constraint, self._cluster.view()), column)
         key = (constraint.topology_key, keys)
         found = self._of_anybody.get(key)
         if found is None:
-            found = self._of_anybody[key] = Participation.of_rows(carrying, column)
+            found = self._of_anybody[key] = IncludedNodes.of_rows(carrying, column)
         return found
 
     def _forget_if_stale(self) -> None:
