@@ -22,7 +22,7 @@ from kubesched.objects.pod import Container, PodSpec, ResourceRequirements
 from kubesched.objects.pod_resources import incoming_requests
 from kubesched.objects.quantity import Quantity
 from kubesched.objects.resource_names import CPU, EPHEMERAL_STORAGE, MEMORY
-from kubesched.objects.tolerations import tolerates_taint
+from kubesched.objects.tolerations import Tolerations
 from kubesched.scheduler.columns import ClusterTables
 from kubesched.scheduler.engine import Evaluator
 
@@ -165,8 +165,8 @@ def _taints_in_the_way(cluster: ClusterTables, pod: Pod) -> list[Taint]:
         for taint in node.spec.taints
         if taint.effect in ("NoSchedule", "NoExecute") and not taint.key.startswith(NODE_STATE)
     )
-    tolerations = pod.spec.tolerations
-    untolerated = [taint for taint, _ in found.most_common() if not any(tolerates_taint(t, taint) for t in tolerations)]
+    tolerated = Tolerations(pod.spec.tolerations)
+    untolerated = [taint for taint, _ in found.most_common() if not tolerated.tolerate(taint)]
     return untolerated[:MOST_TAINTS]
 
 

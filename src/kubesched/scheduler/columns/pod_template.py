@@ -19,7 +19,7 @@ from kubesched.objects import Pod
 from kubesched.objects.affinity import Taint
 from kubesched.objects.pod import ContainerPort
 from kubesched.objects.pod_resources import DEFAULT_FEATURES, ResourceFeatures, scheduled_usage
-from kubesched.objects.tolerations import tolerates_taint
+from kubesched.objects.tolerations import Tolerations
 from kubesched.scheduler.columns.affinity_terms import (
     AffinityTerm,
     CarriedTerm,
@@ -111,7 +111,11 @@ class PodTemplate:
         return f"PodTemplate(like {self.exemplar.key})"
 
     def tolerates(self, taint: Taint) -> bool:
-        return any(tolerates_taint(toleration, taint) for toleration in self.spec.tolerations)
+        return self.tolerations.tolerate(taint)
+
+    @once
+    def tolerations(self) -> Tolerations:
+        return Tolerations(self.spec.tolerations)
 
     @once
     def host_ports(self) -> frozenset[HostPort]:

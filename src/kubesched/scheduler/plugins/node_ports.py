@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence, Set
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Final
 
 import numpy as np
@@ -57,8 +58,11 @@ class NodePorts(PreFilterPlugin, FilterPlugin):
 
     def _count_holders(self, pod: PodTemplate) -> PodCount:
         """Pods by how many ports they hold that are in the pod's way."""
+        wanted = _Ports(pod.host_ports)
         return self._cluster.view().count(
-            (NAME, pod.host_ports), _conflicts_with(pod.host_ports), tags=map(port_tag, pod.host_ports)
+            (NAME, pod.host_ports),
+            lambda placed: wanted.collisions(placed.host_ports),
+            tags=map(port_tag, pod.host_ports),
         )
 
     def events_to_register(self) -> Sequence[EventHint]:
@@ -72,7 +76,27 @@ class NodePorts(PreFilterPlugin, FilterPlugin):
         if not (old.spec.node_name or old.status.nominated_node_name):
             return Hint.SKIP
         freed = self._cluster.templates.info(old).template.host_ports
-        return Hint.QUEUE if _conflicts(freed, pod.template.host_ports) else Hint.SKIP
+        return Hint.QUEUE if _Ports(freed).collisions(pod.template.host_ports) else Hint.SKIP
+
+
+class _Ports:
+    """Ports that a pod holds or wants, found by what two ports must have in common to collide."""
+
+    def __init__(self, ports: Iterable[HostPort]) -> None:
+        self._addresses: defaultdict[tuple[str, int], set[str]] = defaultdict(set)
+        for port in ports:
+            self._addresses[port_tag(port)].add(port[0])
+
+    def collide(self, other: HostPort) -> bool:
+        """The same port of the same protocol, on the same address or on all addresses (HostPortInfo.CheckConflict)."""
+        addresses = self._addresses.get(port_tag(other))
+        if addresses is None:
+            return False
+        return other[0] == ANY_ADDRESS or other[0] in addresses or ANY_ADDRESS in addresses
+
+    def collisions(self, others: Iterable[HostPort]) -> int:
+        """How many of the others are in the way."""
+        return sum(map(self.collide, others)) if self._addresses else 0
 
 
 def _freed_by_others(pod: PodTemplate, nodes: NodeView, what_if: WhatIf) -> Counts:
@@ -82,29 +106,30 @@ def _freed_by_others(pod: PodTemplate, nodes: NodeView, what_if: WhatIf) -> Coun
     not be possible, holds the same ones (HostPortInfo.Remove). Those that a preemptor may evict leave all together.
     """
     freed: Counts = np.zeros(len(nodes), dtype=np.int64)
-    templates = [what_if.templates[k] for k in what_if.templates_used()]
-    for port in {
-        port for t in templates if t is not None for port in t.host_ports if _conflicts({port}, pod.host_ports)
-    }:
-        gone = what_if.change(lambda other, port=port: port in other.host_ports, len(nodes)) < 0  # type: ignore[misc]  # mypy cannot infer a lambda with a default
-        keepers = nodes.count((NAME, port, pod.priority), _holds_and_keeps(port, pod.priority), tags=(port_tag(port),))
+    for ports in _leaving_together(_Ports(pod.host_ports), what_if):
+        one = next(iter(ports))
+        gone = what_if.change(lambda other, one=one: one in other.host_ports, len(nodes)) < 0  # type: ignore[misc]  # mypy cannot infer a lambda with a default
+        keepers = nodes.count(
+            (NAME, ports, pod.priority), _held_and_kept(ports, pod.priority), tags=map(port_tag, ports)
+        )
         freed += np.where(gone, keepers.rows[nodes.rows], 0)
     return freed
 
 
-def _holds_and_keeps(port: HostPort, priority: int) -> Callable[[PodTemplate], int]:
-    return lambda placed: placed.priority >= priority and port in placed.host_ports
+def _leaving_together(wanted: _Ports, what_if: WhatIf) -> list[frozenset[HostPort]]:
+    """The ports in the pod's way that pods of the "what if" hold, those that the same templates hold together."""
+    holders: defaultdict[HostPort, list[int]] = defaultdict(list)
+    for number in what_if.templates_used().tolist():
+        template = what_if.templates[number]
+        for port in template.host_ports if template is not None else ():
+            if wanted.collide(port):
+                holders[port].append(number)
+    together: defaultdict[tuple[int, ...], list[HostPort]] = defaultdict(list)
+    for port, numbers in holders.items():
+        together[tuple(numbers)].append(port)
+    return [frozenset(ports) for ports in together.values()]
 
 
-def _conflicts_with(ports: frozenset[HostPort]) -> Callable[[PodTemplate], int]:
-    return lambda placed: _conflicts(placed.host_ports, ports)
-
-
-def _conflicts(held: Set[HostPort], wanted: frozenset[HostPort]) -> int:
-    """How many of the held ports are in the way."""
-    return sum(any(_collide(one, other) for one in wanted) for other in held)
-
-
-def _collide(one: HostPort, other: HostPort) -> bool:
-    """The same port of the same protocol, on the same address or on all addresses (HostPortInfo.CheckConflict)."""
-    return one[1:] == other[1:] and (one[0] == other[0] or ANY_ADDRESS in (one[0], other[0]))
+def _held_and_kept(ports: frozenset[HostPort], priority: int) -> Callable[[PodTemplate], int]:
+    """How many of the ports a pod holds that is not evicted."""
+    return lambda placed: len(ports & placed.host_ports) if placed.priority >= priority else 0

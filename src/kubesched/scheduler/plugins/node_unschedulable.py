@@ -7,7 +7,7 @@ from typing import Final
 
 from kubesched.objects import Node, Pod
 from kubesched.objects.affinity import Taint
-from kubesched.objects.tolerations import tolerates_taint
+from kubesched.objects.tolerations import Tolerations
 from kubesched.scheduler.columns import NodeView, PodInfo, PodTemplate
 from kubesched.scheduler.framework import (
     Action,
@@ -58,5 +58,5 @@ def _node_opened(pod: PodInfo, old: Node | None, new: Node) -> Hint:
 def _now_tolerated(pod: PodInfo, old: Pod, new: Pod) -> Hint:
     if new.metadata.uid != pod.uid:
         return Hint.SKIP
-    tolerated = any(tolerates_taint(toleration, UNSCHEDULABLE_TAINT) for toleration in new.spec.tolerations)
+    tolerated = Tolerations(new.spec.tolerations).tolerate(UNSCHEDULABLE_TAINT)
     return Hint.QUEUE if tolerated else Hint.SKIP

@@ -7,7 +7,6 @@ from typing import Final
 
 from kubesched.objects import Node, Pod
 from kubesched.objects.affinity import Taint
-from kubesched.objects.tolerations import tolerates_taint
 from kubesched.scheduler.columns import Integers, NodeView, PodInfo, PodTemplate
 from kubesched.scheduler.framework import (
     SUCCESS,
@@ -77,9 +76,7 @@ class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin):
         return any(taint.effect in _STRICT_EFFECTS and not self._tolerates(pod, taint) for taint in taints)
 
     def _tolerates(self, pod: PodTemplate, taint: Taint) -> bool:
-        return any(
-            tolerates_taint(toleration, taint, comparing=self._compares_numbers) for toleration in pod.spec.tolerations
-        )
+        return pod.tolerations.tolerate(taint, comparing=self._compares_numbers)
 
     def _after_node_change(self, pod: PodInfo, old: Node | None, new: Node) -> Hint:
         was_kept_away = old is None or self._is_kept_away(pod.template, old.spec.taints)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kubesched.objects import ResourceClaim
-from kubesched.objects.dra import AllocatedDeviceStatus, DeviceRequestAllocationResult
-from kubesched.objects.meta import Condition
+from kubesched.objects.dra import DeviceRequestAllocationResult
 
 
 class DeviceNotReady(Exception):  # noqa: N818 - the device's driver says so; nobody made a mistake
@@ -25,20 +24,22 @@ def is_ready(claim: ResourceClaim) -> bool:
     """Whether all binding conditions of the claim's devices hold. DeviceNotReady if one of them has failed."""
     if claim.status.allocation is None:
         return False
+    statuses = {(status.driver, status.pool, status.device): status for status in reversed(claim.status.devices)}
     for result in _results(claim):
         if not result.binding_conditions:
             continue
-        status = _status_of(claim, result)
+        status = statuses.get((result.driver, result.pool, result.device))
         if status is None:
             return False
+        reported = {condition.type: condition for condition in reversed(status.conditions)}
         for name in result.binding_failure_conditions:
-            failure = _condition(status, name)
+            failure = reported.get(name)
             if failure is not None and failure.status == "True":
                 raise DeviceNotReady(
                     f"device binding failed: claim={claim.metadata.name}, reason={failure.reason}, "
                     f'message="{failure.message}"'
                 )
-        conditions = (_condition(status, name) for name in result.binding_conditions)
+        conditions = map(reported.get, result.binding_conditions)
         if not all(condition is not None and condition.status == "True" for condition in conditions):
             return False
     return True
@@ -63,12 +64,3 @@ def is_stuck(claim: ResourceClaim, now: float, timeout: float) -> bool:
 
 def _results(claim: ResourceClaim) -> tuple[DeviceRequestAllocationResult, ...]:
     return claim.status.allocation.devices.results if claim.status.allocation is not None else ()
-
-
-def _status_of(claim: ResourceClaim, result: DeviceRequestAllocationResult) -> AllocatedDeviceStatus | None:
-    wanted = (result.driver, result.pool, result.device)
-    return next((s for s in claim.status.devices if (s.driver, s.pool, s.device) == wanted), None)
-
-
-def _condition(status: AllocatedDeviceStatus, name: str) -> Condition | None:
-    return next((condition for condition in status.conditions if condition.type == name), None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -26,9 +27,9 @@ def claims_of(pod: Pod, tracker: ClaimTracker, *, or_of_group: bool) -> list[Use
 
     With `or_of_group` (gate DRAWorkloadResourceClaims) they may have been made for the pod's group.
     """
-    found = []
+    found, generated = [], _generated_names(pod)
     for entry in pod.spec.resource_claims:
-        name, is_generated = _claim_name(pod, entry)
+        name, is_generated = _claim_name(pod, entry, generated)
         if name is None:
             continue  # the controller decided that this pod needs no claim here
         claim = tracker.get(pod.metadata.namespace, name)
@@ -44,11 +45,17 @@ def claims_of(pod: Pod, tracker: ClaimTracker, *, or_of_group: bool) -> list[Use
 
 def claim_names(pod: Pod) -> dict[str, str]:
     """The names of the claims behind the entries of the pod's spec, by the entries' names."""
-    named = {entry.name: _claim_name(pod, entry)[0] for entry in pod.spec.resource_claims}
+    generated = _generated_names(pod)
+    named = {entry.name: _claim_name(pod, entry, generated)[0] for entry in pod.spec.resource_claims}
     return {entry: name for entry, name in named.items() if name is not None}
 
 
-def _claim_name(pod: Pod, entry: PodResourceClaim) -> tuple[str | None, bool]:
+def _generated_names(pod: Pod) -> dict[str, str | None]:
+    """By entry of the pod's spec: the claim that was made for it from a template. The first that is given counts."""
+    return {status.name: status.resource_claim_name for status in reversed(pod.status.resource_claim_statuses)}
+
+
+def _claim_name(pod: Pod, entry: PodResourceClaim, generated: Mapping[str, str | None]) -> tuple[str | None, bool]:
     """The name of the claim behind an entry of the pod's spec, and whether it was made for this pod alone."""
     if entry.resource_claim_name is not None:
         return entry.resource_claim_name, False
@@ -56,9 +63,8 @@ def _claim_name(pod: Pod, entry: PodResourceClaim) -> tuple[str | None, bool]:
         raise ClaimsNotReady(
             f'pod "{pod.key}", spec.resourceClaim "{entry.name}": none of the supported fields are set'
         )
-    for status in pod.status.resource_claim_statuses:
-        if status.name == entry.name:
-            return status.resource_claim_name, True
+    if entry.name in generated:
+        return generated[entry.name], True
     raise ClaimsNotReady(f'pod "{pod.key}": ResourceClaim not created yet')
 
 

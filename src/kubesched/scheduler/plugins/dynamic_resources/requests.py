@@ -15,6 +15,7 @@ from kubesched.objects.dra import (
     DeviceToleration,
     ExactDeviceRequest,
 )
+from kubesched.objects.tolerations import Tolerations
 from kubesched.scheduler.framework import ObjectStore
 from kubesched.scheduler.plugins.dynamic_resources.features import DeviceFeatures
 from kubesched.scheduler.plugins.support.devices.selection import Condition, class_conditions
@@ -37,6 +38,7 @@ class Alternative:
     count: int
     admin_access: bool
     tolerations: tuple[DeviceToleration, ...]
+    tolerated: Tolerations
     capacity: CapacityRequirements | None
 
     @property
@@ -140,6 +142,7 @@ def _alternative(
         count=source.count,
         admin_access=bool(admin_access),
         tolerations=source.tolerations,
+        tolerated=Tolerations(source.tolerations),
         capacity=source.capacity,
     )
 

@@ -104,7 +104,7 @@ class TentativeAllocation:
             return None
         if kind.consumes and not self._features.partitionable_devices:
             return None
-        if self._features.device_taints and taints_prevent(kind.device.taints, alternative.tolerations):
+        if self._features.device_taints and taints_prevent(kind.device.taints, alternative.tolerated):
             return None
         in_use_already = is_shared and (position in self._consumed or position in self._consuming)
         counts = bool(kind.consumes) and not in_use_already

@@ -86,17 +86,26 @@ class SizeIndex:
         """
         best = np.full(len(nodes), NONE, dtype=np.int64)
         best_size = np.full(len(nodes), _LARGEST, dtype=np.int64)
+        earlier = np.array(taken, dtype=np.int64).reshape(len(taken), len(nodes))
         for number in (number for group in groups for number in self._in_group.get(group, {}).values()):
             partition = self._partitions[number]
-            for positions in partition.first_sufficient(at_least, nodes, len(taken) + 1, eligible):
-                items = np.where(positions == NONE, NONE, number * _SPAN + positions)
-                is_open = positions != NONE
-                for others in taken:
-                    is_open &= items != others
-                is_better = is_open & (partition.sizes[positions] < best_size)
-                best = np.where(is_better, items, best)
-                best_size = np.where(is_better, partition.sizes[positions], best_size)
+            from_here = earlier // _SPAN == number
+            depth = int(from_here.sum(axis=0).max(initial=0)) + 1
+            positions = partition.first_sufficient(at_least, nodes, depth, eligible)
+            first = _first_left(positions, np.where(from_here, earlier % _SPAN, NONE)) if depth > 1 else positions[0]
+            is_better = (first != NONE) & (partition.sizes[first] < best_size)
+            best = np.where(is_better, number * _SPAN + first, best)
+            best_size = np.where(is_better, partition.sizes[first], best_size)
         return best
+
+
+def _first_left(positions: Integers, taken: Integers) -> Integers:
+    """Per node (column): the first position that is not taken, or NONE."""
+    nodes = np.arange(positions.shape[1])
+    # One number for a position and a node: all of them are compared at once.
+    is_left = (positions != NONE) & ~np.isin(positions * len(nodes) + nodes, taken * len(nodes) + nodes)
+    first = is_left.argmax(axis=0)
+    return np.where(is_left[first, nodes], positions[first, nodes], NONE)
 
 
 class Partition:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from kubesched.objects.volume import (
     AWSElasticBlockStoreVolumeSource,
@@ -21,23 +21,32 @@ def disks_of(volumes: Sequence[Volume]) -> tuple[Disk, ...]:
     return tuple([disk for disks in sources for disk in disks if disk is not None])
 
 
-def in_conflict(disks: Sequence[Disk], others: Sequence[Disk]) -> bool:
+Mounts = Mapping[tuple[str, ...], bool]
+"""What is mounted, and whether to write: two pods may only read the same disk."""
+
+
+def mounts_of(disks: Iterable[Disk]) -> Mounts:
+    mounts: dict[tuple[str, ...], bool] = {}
+    for disk in disks:
+        for what, writes in _mounts(disk):
+            mounts[what] = mounts.get(what, False) or writes
+    return mounts
+
+
+def in_conflict(mounts: Mounts, others: Mounts) -> bool:
     """Whether any two of them are the same disk and may not be mounted twice."""
-    return any(_conflict(disk, other) for disk in disks for other in others)
+    fewer, more = (mounts, others) if len(mounts) <= len(others) else (others, mounts)
+    return any(writes or more[what] for what, writes in fewer.items() if what in more)
 
 
-def _conflict(disk: Disk, other: Disk) -> bool:
-    """Two pods may only read the same disk, and on AWS not even that."""
-    match disk, other:
-        case GCEPersistentDiskVolumeSource(), GCEPersistentDiskVolumeSource():
-            return disk.pd_name == other.pd_name and not (disk.read_only and other.read_only)
-        case AWSElasticBlockStoreVolumeSource(), AWSElasticBlockStoreVolumeSource():
-            return disk.volume_id == other.volume_id
-        case ISCSIVolumeSource(), ISCSIVolumeSource():
-            return disk.iqn == other.iqn and not (disk.read_only and other.read_only)
-        case RBDVolumeSource(), RBDVolumeSource():
-            same_image = (disk.pool, disk.image) == (other.pool, other.image)
-            same_cluster = not set(disk.monitors).isdisjoint(other.monitors)
-            return same_image and same_cluster and not (disk.read_only and other.read_only)
-        case _:
-            return False
+def _mounts(disk: Disk) -> Iterator[tuple[tuple[str, ...], bool]]:
+    match disk:
+        case GCEPersistentDiskVolumeSource():
+            yield ("gce", disk.pd_name), not disk.read_only
+        case AWSElasticBlockStoreVolumeSource():
+            yield ("aws", disk.volume_id), True  # two pods may not even read it
+        case ISCSIVolumeSource():
+            yield ("iscsi", disk.iqn), not disk.read_only
+        case RBDVolumeSource():
+            for monitor in disk.monitors:  # clusters that share one are the same
+                yield ("rbd", disk.pool, disk.image, monitor), not disk.read_only

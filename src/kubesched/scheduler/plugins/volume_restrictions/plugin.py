@@ -27,10 +27,10 @@ from kubesched.scheduler.framework import (
     Status,
     Verdict,
 )
-from kubesched.scheduler.plugins.support.per_template import PerSituation
+from kubesched.scheduler.plugins.support.per_template import PerSituation, PerTemplate
 from kubesched.scheduler.plugins.support.storage.claims import READ_WRITE_ONCE_POD, not_found
 from kubesched.scheduler.plugins.volume_restrictions.claims_in_use import ClaimsInUse
-from kubesched.scheduler.plugins.volume_restrictions.disks import disks_of, in_conflict
+from kubesched.scheduler.plugins.volume_restrictions.disks import disks_of, in_conflict, mounts_of
 
 NAME: Final = "VolumeRestrictions"
 DISK_CONFLICT: Final = Reason.unschedulable("node(s) had no available disk")
@@ -57,6 +57,7 @@ class VolumeRestrictions(PreFilterPlugin, FilterPlugin):
         self._claims = handle.objects.of(PersistentVolumeClaim)
         self._in_use = ClaimsInUse(handle.cluster)
         self._cluster = handle.cluster
+        self._mounts = PerTemplate(lambda pod: mounts_of(disks_of(pod.spec.volumes)))
         self._sharers = PerSituation(self._count_sharers)
 
     def depends_on_for(self, pod: PodTemplate) -> DependsOn:
@@ -75,7 +76,7 @@ class VolumeRestrictions(PreFilterPlugin, FilterPlugin):
             if READ_WRITE_ONCE_POD in claim.spec.access_modes:
                 exclusive.add(name)
         in_use = sum(self._in_use.contains((template.namespace, name)) for name in exclusive)
-        if not in_use and not disks_of(template.spec.volumes):
+        if not in_use and not self._mounts.of(template):
             return SKIP
         state.write(NAME, Exclusive(frozenset(exclusive), in_use))
         return SUCCESS
@@ -88,16 +89,16 @@ class VolumeRestrictions(PreFilterPlugin, FilterPlugin):
         )
 
     def _disk_conflicts(self, pod: PodTemplate, nodes: NodeView) -> Booleans:
-        if not disks_of(pod.spec.volumes):
+        if not self._mounts.of(pod):
             return np.zeros(len(nodes), dtype=np.bool_)
         conflicts: Booleans = nodes.pods_on_node(self._sharers.of(pod, self._cluster.counts.drops)) > 0
         return conflicts
 
     def _count_sharers(self, pod: PodTemplate) -> PodCount:
         """Pods with a disk that the pod cannot share with them."""
-        disks = disks_of(pod.spec.volumes)
+        mounts = self._mounts.of(pod)
         return self._cluster.view().count(
-            (NAME, disks), lambda other: int(in_conflict(disks, disks_of(other.spec.volumes)))
+            (NAME, disks_of(pod.spec.volumes)), lambda other: int(in_conflict(mounts, self._mounts.of(other)))
         )
 
     def events_to_register(self) -> Sequence[EventHint]:
@@ -129,7 +130,7 @@ def _after_pod_deleted(pod: PodInfo, old: Pod, new: None) -> Hint:
     template = pod.template
     if old.metadata.namespace != template.namespace:
         return Hint.SKIP
-    if in_conflict(disks_of(template.spec.volumes), disks_of(old.spec.volumes)):
+    if in_conflict(mounts_of(disks_of(template.spec.volumes)), mounts_of(disks_of(old.spec.volumes))):
         return Hint.QUEUE
     sources = (volume.persistent_volume_claim for volume in old.spec.volumes)
     shares_claim = any(source is not None and source.claim_name in template.claim_names for source in sources)
