@@ -1,18 +1,31 @@
-# Every target does its own set-up: a .venv in the checkout with the tested versions of requirements.lock.
+# Every target does its own set-up: a .venv in the checkout with exactly the files that the lock files name by hash.
+#
+# Three lock files, all written by `make lock` from pyproject.toml and never by hand:
+#   requirements.lock          what kubesched needs to run (the image installs this)
+#   requirements-dev.lock      the same versions, all extras, and what its developers need (`make setup` installs this)
+#   requirements-release.lock  what builds a wheel and its bill of materials (`make wheel`, in a .venv of its own)
+# To add a dependency: name it in pyproject.toml, say why in docs/design/0002-dependencies.md, run `make lock setup`, and
+# commit the lock files with it. Versions stay as they are unless they have to change; `make lock UPGRADE=--upgrade`
+# takes the newest ones, and `UPGRADE="--upgrade-package numpy"` that of one package.
 PYTHON ?= python3
 BIN := .venv/bin
 # Tests wait as often as they compute: one process more than there are cores.
 WORKERS ?= $(shell echo $$(($$(nproc 2>/dev/null || echo 1) + 1)))
 
-.PHONY: setup run test quick lint check bench compare e2e format lock clean
+RELEASE := .venv-release/bin
+PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
+COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes $(UPGRADE) \
+	--custom-compile-command "make lock"
+
+.PHONY: setup run test quick lint check bench compare e2e format lock wheel clean
 .DEFAULT_GOAL := test
 
 setup: .venv/.ready ## create .venv with the locked versions and the kubesched command
 
-.venv/.ready: requirements.lock pyproject.toml
+.venv/.ready: requirements-dev.lock pyproject.toml
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	$(BIN)/python $(PIP_INSTALL) --require-hashes -r requirements-dev.lock
+	$(BIN)/python $(PIP_INSTALL) --no-deps --no-build-isolation -e .
 	touch $@
 
 run: setup ## start the embedded cluster with a demo
@@ -52,8 +65,24 @@ e2e: setup ## against a real etcd and kube-apiserver; built by name where Go is 
 	-$(BIN)/python tools/controlplane/install.py
 	$(BIN)/python -m pytest -m e2e tests/e2e tests/contract tests/differential -rs
 
-lock: setup ## write requirements.lock anew from what is installed
-	$(BIN)/python -m pip freeze --exclude-editable > requirements.lock
+lock: $(BIN)/uv ## write the lock files from pyproject.toml
+	$(COMPILE) pyproject.toml --output-file requirements.lock
+	$(COMPILE) pyproject.toml --all-extras --constraint requirements.lock --output-file requirements-dev.lock
+	$(COMPILE) --group release --output-file requirements-release.lock
+
+$(BIN)/uv:
+	$(MAKE) setup
+
+wheel: .venv-release/.ready ## the wheel and its bill of materials (CycloneDX), in dist/
+	rm -rf dist
+	$(RELEASE)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
+	PYTHONWARNINGS=ignore $(RELEASE)/cyclonedx-py requirements requirements.lock --pyproject pyproject.toml --mc-type application \
+		--output-reproducible --output-format JSON --output-file dist/$$(basename dist/*.whl .whl).cdx.json
+
+.venv-release/.ready: requirements-release.lock
+	$(PYTHON) -m venv .venv-release
+	$(RELEASE)/python $(PIP_INSTALL) --require-hashes -r requirements-release.lock
+	touch $@
 
 clean:
-	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage build dist
+	rm -rf .venv .venv-release .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage build dist
