@@ -12,7 +12,7 @@ Data only, no policy: nothing here knows a plugin, a queue or an API server. The
 
 from kubesched.scheduler.columns.affinity_terms import AffinityTerm, CarriedTerm, TermKind
 from kubesched.scheduler.columns.cluster import ClusterTables
-from kubesched.scheduler.columns.journal import Journal, JournalReader
+from kubesched.scheduler.columns.journal import EVERYTHING, FEW_ROWS, Everything, Follower, Journal, either
 from kubesched.scheduler.columns.label_column import LabelColumn
 from kubesched.scheduler.columns.node_table import NodeTable
 from kubesched.scheduler.columns.node_view import NodeView
@@ -25,16 +25,19 @@ from kubesched.scheduler.columns.what_if import WhatIf
 
 __all__ = [
     "ABSENT",
+    "EVERYTHING",
+    "FEW_ROWS",
     "AffinityTerm",
     "Booleans",
     "CarriedTerm",
     "ClusterTables",
     "Counts",
+    "Everything",
     "Floats",
+    "Follower",
     "Ids",
     "Integers",
     "Journal",
-    "JournalReader",
     "LabelColumn",
     "NodeTable",
     "NodeView",
@@ -49,4 +52,5 @@ __all__ = [
     "TermKind",
     "TermsInUse",
     "WhatIf",
+    "either",
 ]

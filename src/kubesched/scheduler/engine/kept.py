@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from kubesched.scheduler.columns import Booleans, ClusterTables, JournalReader, PodInfo
+from kubesched.scheduler.columns import EVERYTHING, Booleans, ClusterTables, Follower, PodInfo
 from kubesched.scheduler.engine.asked import Asked
 from kubesched.scheduler.engine.family import Family
 from kubesched.scheduler.engine.filter_column import FilterColumn
@@ -50,7 +50,7 @@ class Kept:
         self._pre_filtered: PreFiltered | None = None
         self._pre_filtered_with = -1
         self._tracker = ChangeTracker(cluster.nodes)
-        self._family_changes = JournalReader(family.changes)
+        self._family_changes = Follower(family.changes)
         self._family_version = -1
         self._filters = FilterColumns(by_sums.filters, cluster, asked)
         self._scores = SumScores(by_sums.scores, by_sums.pre_scores, cluster, asked)
@@ -137,14 +137,14 @@ class Kept:
         family = self.family
         family.refresh(state, pod)
         self._totals.follow_family()
-        rows = self._family_changes.news()
+        rows = self._family_changes.changed()
         few = self._tracker.few_pods(_MOST_ROWS_ONE_BY_ONE)
         if few is None:
             self._refresh_many(state, pod)
         elif few:
             self._refresh_rows(state, pod, few)
         is_new = not self._filters.are_complete(state) and self._filters.complete(state, pod) is None
-        if is_new or rows is None or self._family_version != family.version:
+        if is_new or rows is EVERYTHING or self._family_version != family.version:
             self._family_version = family.version
             self.fits = family.fits.copy()
             self._filters.narrow(self.fits)

@@ -8,10 +8,11 @@ import numpy as np
 
 from kubesched.scheduler.columns import (
     ABSENT,
+    EVERYTHING,
     Booleans,
     ClusterTables,
+    Follower,
     Ids,
-    JournalReader,
     NodeView,
     PodInfo,
     PodTemplate,
@@ -38,8 +39,8 @@ class Nominations:
     def __init__(self, nominator: Nominator, cluster: ClusterTables) -> None:
         self._nominator = nominator
         self._cluster = cluster
-        self._changes = JournalReader(nominator.changes)
-        self._nodes_position = -1
+        self._changes = Follower(nominator.changes)
+        self._node_changes = Follower(cluster.nodes.node_changes)
         self._claims: list[Nomination] = []
         self._entry_of: dict[str, int] = {}  # by the pod's uid
         self._row: RowArray = np.zeros(_FIRST_CAPACITY, dtype=np.intp)  # of the node; ABSENT if there is none
@@ -96,9 +97,9 @@ class Nominations:
         return np.flatnonzero(goes_before)
 
     def _refresh(self) -> None:
-        changed = self._changes.news()
+        changed = self._changes.changed()
         claims = self._nominator.nominations
-        if changed is None or len(self._templates) > 2 * len(claims) + _FIRST_CAPACITY:
+        if changed is EVERYTHING or len(self._templates) > 2 * len(claims) + _FIRST_CAPACITY:
             self._claims, self._entry_of, self._templates = [], {}, Interner()
             changed = list(claims)
         if changed:
@@ -107,12 +108,10 @@ class Nominations:
             self._remove(uid)
             if (claim := claims.get(uid)) is not None:
                 self._add(uid, claim)
-        table = self._cluster.nodes
-        if self._nodes_position != table.node_changes.position:
-            # Rows are used again after their nodes are gone.
-            self._nodes_position = table.node_changes.position
+        if self._node_changes.changed():  # rows are used again after their nodes are gone
+            row_of = self._cluster.nodes.row_of
             self._known.clear()
-            self._row[: len(self._claims)] = [table.row_of.get(claim.node_name, ABSENT) for claim in self._claims]
+            self._row[: len(self._claims)] = [row_of.get(claim.node_name, ABSENT) for claim in self._claims]
 
     def _add(self, uid: str, claim: Nomination) -> None:
         entry = self._entry_of[uid] = len(self._claims)

@@ -8,6 +8,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from kubesched.scheduler.columns import EVERYTHING as ALL
 from kubesched.scheduler.columns import NodeTable
 
 RowArray = npt.NDArray[np.intp]
@@ -50,7 +51,7 @@ class ChangeTracker:
             return None
         journal = self._table.pod_changes
         rows = journal.since(self._pod_position)
-        if rows is None or len(rows) > most:
+        if rows is ALL or len(rows) > most:
             return None
         self._pod_position = journal.position
         return rows
@@ -68,7 +69,7 @@ class ChangeTracker:
             return NOTHING
         nodes = [] if is_same else table.node_changes.since(nodes_since)
         pods = table.pod_changes.since(pods_since) if with_pods else []
-        if nodes is None or pods is None or len(nodes) + len(pods) > len(table):
+        if nodes is ALL or pods is ALL or len(nodes) + len(pods) > len(table):
             return EVERYTHING
         if not nodes and len(pods) <= 1:
             return Changes(nodes, pods)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from kubesched.scheduler.columns import NodeView
+from kubesched.scheduler.columns import Follower, NodeView
 
 
 class NodeSubset:
@@ -15,13 +15,13 @@ class NodeSubset:
         self._table = nodes.table
         self._rows = nodes.row_ids()
         self._names = [self._table.names[row] for row in self._rows.tolist()]
-        self._found_at = self._table.node_changes.position
+        self._changes = Follower(self._table.node_changes)
+        self._changes.changed()
 
     def rows(self) -> npt.NDArray[np.intp]:
         """The rows of those that are still there."""
         table = self._table
-        if table.node_changes.position != self._found_at:
+        if self._changes.changed():
             found = (row for name in self._names if (row := table.row_of.get(name)) is not None and table.exists[row])
             self._rows = np.array(sorted(found), dtype=np.intp)
-            self._found_at = table.node_changes.position
         return self._rows

@@ -7,6 +7,7 @@ node's row has changed since.
 
 from __future__ import annotations
 
+from kubesched.scheduler.columns import EVERYTHING, Follower, either
 from kubesched.scheduler.framework import NodeInfo
 from kubesched.scheduler.framework.node_info import node_info_at
 from kubesched.scheduler.state.cache import Cache
@@ -18,19 +19,16 @@ class Snapshot:
     def __init__(self, cache: Cache) -> None:
         self._cache = cache
         self._infos: dict[int, NodeInfo] = {}  # by row: a name may be gone from the table when its change is read
-        self._node_position = cache.cluster.nodes.node_changes.position
-        self._pod_position = cache.cluster.nodes.pod_changes.position
+        self._node_changes = Follower(cache.cluster.nodes.node_changes)
+        self._pod_changes = Follower(cache.cluster.nodes.pod_changes)
 
     def refresh(self) -> None:
-        table = self._cache.cluster.nodes
-        changed = table.node_changes.since(self._node_position), table.pod_changes.since(self._pod_position)
-        self._node_position, self._pod_position = table.node_changes.position, table.pod_changes.position
-        for rows in changed:
-            if rows is None:
-                self._infos.clear()
-                return
-            for row in rows:
-                self._infos.pop(row, None)
+        changed = either(self._node_changes.changed(), self._pod_changes.changed())
+        if changed is EVERYTHING:
+            self._infos.clear()
+            return
+        for row in changed:
+            self._infos.pop(row, None)
 
     def get(self, name: str) -> NodeInfo | None:
         """A node as of the last refresh, or None if there is no such node."""

@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from kubesched.objects.affinity import Taint
-from kubesched.scheduler.columns import ABSENT, ClusterTables, Journal, LabelColumn, WhatIf
+from kubesched.scheduler.columns import ABSENT, EVERYTHING, ClusterTables, Everything, Journal, LabelColumn, WhatIf
 from kubesched.scheduler.framework.node_info import node_info_at
 from kubesched.testing import make_node, make_pod
 from kubesched.testing.builders import HOSTNAME_LABEL, ZONE_LABEL
@@ -103,11 +103,11 @@ def test_the_first_pod_of_a_node_may_come_before_the_node() -> None:
         pytest.param(10, 0, [0, 1, 2, 3, 4, 5], id="from the beginning"),
         pytest.param(10, 4, [4, 5], id="from where one was"),
         pytest.param(10, 6, [], id="nothing new"),
-        pytest.param(4, 0, None, id="too long ago"),
+        pytest.param(4, 0, EVERYTHING, id="too long ago"),
         pytest.param(4, 5, [5], id="recent enough"),
     ],
 )
-def test_a_journal_forgets_what_is_old(limit: int, read_at: int, found: list[int] | None) -> None:
+def test_a_journal_forgets_what_is_old(limit: int, read_at: int, found: list[int] | Everything) -> None:
     """And says so, instead of leaving something out."""
     journal: Journal[int] = Journal(limit)
     for row in range(6):

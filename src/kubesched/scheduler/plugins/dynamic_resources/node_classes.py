@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from kubesched.scheduler.columns import ClusterTables, Integers, JournalReader
+from kubesched.scheduler.columns import EVERYTHING, ClusterTables, Everything, Follower, Integers
 from kubesched.scheduler.columns.types import grown
 from kubesched.scheduler.plugins.dynamic_resources.inventory import Inventory, NodeSelection, relevant_slices
 from kubesched.scheduler.plugins.dynamic_resources.pools import Pool, PoolState, RelevantSlice
@@ -48,7 +48,8 @@ class NodeClasses:
         self._cluster = cluster
         self._inventory = inventory
         self._tracker = tracker
-        self._touched = JournalReader(tracker.touched)
+        self._touched = Follower(tracker.touched)
+        self._node_changes = Follower(cluster.nodes.node_changes)
         self._numbers: dict[object, int] = {}
         self._class_of_row: Integers = np.full(0, _NOWHERE, dtype=np.int64)
         self._group: Integers = np.full(0, _NOWHERE, dtype=np.int64)
@@ -56,7 +57,6 @@ class NodeClasses:
         self._groups: dict[bytes, SharedPools] = {}
         self._group_list: list[SharedPools] = []
         self._shared_version = -1
-        self._node_position = -1
         self.epoch = 0
         """Changes whenever classes were renumbered."""
         self.shared_epoch = 0
@@ -66,18 +66,18 @@ class NodeClasses:
 
     def refresh(self) -> None:
         """Bring all classes up to date."""
-        touched = self._touched.news()
-        table, stale = self._cluster.nodes, self._stale_rows(renew=touched is None)
+        touched = self._touched.changed()
+        table, stale = self._cluster.nodes, self._stale_rows(renew=touched is EVERYTHING)
         if len(table) > len(self._class_of_row):
             self._class_of_row = grown(self._class_of_row, table.capacity, _NOWHERE)
             self._group = grown(self._group, table.capacity, _NOWHERE)
-        if stale is None:
+        if stale is EVERYTHING:
             self._regroup(np.arange(len(table)))
         elif stale:
             self._regroup(np.array(sorted(stale), dtype=np.intp))
-        pools = set(touched or ())
+        pools = set[PoolId]() if touched is EVERYTHING else set(touched)
         own_pools_touched = {row for pool in pools for row in self._rows_of(self._inventory.nodes_of(pool))}
-        for row in own_pools_touched if stale is not None else ():
+        for row in own_pools_touched if stale is not EVERYTHING else ():
             if self._group[row] != _NOWHERE:  # a row without a node (yet) has no class
                 self._classify(row)
         if any(not group.pool_ids.isdisjoint(pools) for group in self._group_list):
@@ -94,21 +94,19 @@ class NodeClasses:
         pools = sorted((*own, *(pool for pool in group.pools if pool.id not in replaced)), key=lambda p: p.sort_key)
         return NodePools(tuple(pools), tuple(self._state(pool) for pool in pools))
 
-    def _stale_rows(self, *, renew: bool) -> set[int] | None:
-        """Rows to look at again; None for all of them, which `renew` asks for."""
-        journal = self._cluster.nodes.node_changes
-        changed = journal.since(self._node_position) if self._node_position >= 0 else None
-        self._node_position = journal.position
+    def _stale_rows(self, *, renew: bool) -> set[int] | Everything:
+        """Rows to look at again; EVERYTHING is what `renew` asks for."""
+        changed = self._node_changes.changed()
         touched = self._inventory.touched_nodes()
         is_crowded = len(self._numbers) > _MOST_CLASSES
-        if renew or changed is None or is_crowded or self._shared_version != self._inventory.shared_version:
+        if renew or changed is EVERYTHING or is_crowded or self._shared_version != self._inventory.shared_version:
             self.epoch += 1
             self._shared_version = self._inventory.shared_version
             self.problem = self._inventory.problem
             self._numbers.clear()
             self._groups.clear()
             self._group_list.clear()
-            return None
+            return EVERYTHING
         return set(changed) | set(self._rows_of(touched))
 
     def _rows_of(self, names: Iterable[str]) -> list[int]:

@@ -13,8 +13,17 @@ from typing import TypeVar
 
 import numpy as np
 
-from kubesched.objects import PersistentVolume, PersistentVolumeClaim, StorageClass, VolumeAttachment
-from kubesched.scheduler.columns import ClusterTables, Integers, Journal, JournalReader, NodeView, PodTemplate
+from kubesched.objects import PersistentVolume, PersistentVolumeClaim, StorageClass
+from kubesched.scheduler.columns import (
+    EVERYTHING,
+    ClusterTables,
+    Everything,
+    Follower,
+    Integers,
+    NodeView,
+    PodTemplate,
+    either,
+)
 from kubesched.scheduler.columns.types import grown
 from kubesched.scheduler.framework import ObjectStores
 from kubesched.scheduler.plugins.node_volume_limits.attachable import (
@@ -68,16 +77,10 @@ class AttachedVolumes:
         self._cluster = cluster
         self._lookup = lookup
         self._attachments = AttachmentsByNode(objects)
-        self._pod_changes = JournalReader(cluster.nodes.pod_changes)
-        self._node_changes = JournalReader(cluster.nodes.node_changes)
+        self._pod_changes = Follower(cluster.nodes.pod_changes)
+        self._node_changes = Follower(cluster.nodes.node_changes)
         kinds = (PersistentVolumeClaim, PersistentVolume, StorageClass)
-        self._object_changes = {kind: JournalReader(objects.of(kind).changes) for kind in kinds}
-        self._journals: list[Journal[int] | Journal[str]] = [
-            cluster.nodes.pod_changes,
-            cluster.nodes.node_changes,
-            *(objects.of(kind).changes for kind in (VolumeAttachment, *kinds)),
-        ]
-        self._positions: list[int] = []  # as of the last `refresh`
+        self._object_changes = {kind: Follower(objects.of(kind).changes) for kind in kinds}
         self._on_row: dict[int, AttachedHere] = {}
         self._counts: dict[str, Integers] = {}
         self._rows_using: defaultdict[str, set[int]] = defaultdict(set)
@@ -141,29 +144,26 @@ class AttachedVolumes:
         return changed
 
     def refresh(self) -> None:
-        positions = [journal.position for journal in self._journals]
-        if positions != self._positions:
-            self._positions = positions
-            for row in self._changed_rows():
-                self._read(row)
+        for row in self._changed_rows():
+            self._read(row)
 
     def _changed_rows(self) -> Iterable[int]:
-        """Reads all journals, whatever the first of them says: none may be read twice."""
-        pods, nodes = self._pod_changes.news(), self._node_changes.news()
+        """Follows all journals, whatever the first of them says: no change may be seen twice."""
+        changed = either(self._pod_changes.changed(), self._node_changes.changed())
         row_of = self._cluster.nodes.row_of
         attached = {row for name in self._attachments.refresh() if (row := row_of.get(name)) is not None}
         dependent = self._dependent_rows()
-        if pods is None or nodes is None or dependent is None:
+        if changed is EVERYTHING or dependent is EVERYTHING:
             return range(len(self._cluster.nodes))
-        return {*pods, *nodes, *attached, *dependent}
+        return {*changed, *attached, *dependent}
 
-    def _dependent_rows(self) -> set[int] | None:
-        """Rows whose volumes were read from objects that have changed; None if that may be any."""
+    def _dependent_rows(self) -> set[int] | Everything:
+        """Rows whose volumes were read from objects that have changed."""
         rows: set[int] = set()
         is_lost = False
         for kind, changes in self._object_changes.items():
-            keys = changes.news()
-            if keys is None:
+            keys = changes.changed()
+            if keys is EVERYTHING:
                 is_lost = True
                 continue
             for key in keys:
@@ -175,7 +175,7 @@ class AttachedVolumes:
                             del self._known[template]
         if is_lost:
             self._known.clear()
-            return None
+            return EVERYTHING
         return rows
 
     def _read(self, row: int) -> None:

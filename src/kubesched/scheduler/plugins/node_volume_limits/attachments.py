@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 
 from kubesched.objects import PersistentVolume, VolumeAttachment
-from kubesched.scheduler.columns import JournalReader
+from kubesched.scheduler.columns import EVERYTHING, Follower
 from kubesched.scheduler.framework import ObjectStores
 
 
@@ -15,14 +15,14 @@ class AttachmentsByNode:
     def __init__(self, objects: ObjectStores) -> None:
         self._attachments = objects.of(VolumeAttachment)
         self._volumes = objects.of(PersistentVolume)
-        self._changes = JournalReader(self._attachments.changes)
+        self._changes = Follower(self._attachments.changes)
         self._node_of: dict[str, str] = {}
         self._on_node: defaultdict[str, set[str]] = defaultdict(set)
 
     def refresh(self) -> set[str]:
         """Returns the names of the nodes whose attachments have changed since the last time."""
-        changed = self._changes.news()
-        if changed is None:
+        changed = self._changes.changed()
+        if changed is EVERYTHING:
             changed = [*self._node_of, *(attachment.metadata.name for attachment in self._attachments)]
         nodes: set[str] = set()
         for name in changed:

@@ -8,14 +8,11 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from kubesched.objects.resource_names import CPU, MEMORY
-from kubesched.scheduler.columns import Floats, Integers, NodeTable, NodeView
+from kubesched.scheduler.columns import EVERYTHING, FEW_ROWS, Floats, Follower, Integers, NodeTable, NodeView
 from kubesched.scheduler.columns.types import cells
 from kubesched.scheduler.framework import Handle
 from kubesched.scheduler.plugins.support.amounts import Amount, amount
 from kubesched.scheduler.plugins.support.capacities import LARGEST_EXACT, Capacity
-
-_MOST_ROWS_ONE_BY_ONE: Final = 8
-"""Beyond this, it is faster to convert all rows again."""
 
 
 class ExactSums:
@@ -27,8 +24,7 @@ class ExactSums:
 
     def __init__(self, table: NodeTable) -> None:
         self._table = table
-        self._journal = table.pod_changes
-        self._position = -1
+        self._changes = Follower(table.pod_changes)
         self._capacity = -1
         self._floats: dict[Source, Floats | None] = {}  # None: a float could not hold some entry
         self._cells: list[tuple[memoryview, memoryview]] = []  # of a column, and of the floats that follow it
@@ -55,16 +51,15 @@ class ExactSums:
         return amount(nodes.nonzero_cpu if resource == CPU else nodes.nonzero_memory)
 
     def _as_floats(self, source: Source) -> Floats | None:
-        if self._position != self._journal.position or self._capacity != self._table.capacity:
+        if not self._changes.is_current or self._capacity != self._table.capacity:
             self._catch_up()
         if source not in self._floats:
             self._floats[source] = self._made(source(self._table))
         return self._floats[source]
 
     def _catch_up(self) -> None:
-        rows = self._journal.since(self._position)
-        self._position = self._journal.position
-        if rows is None or len(rows) > _MOST_ROWS_ONE_BY_ONE or self._capacity != self._table.capacity:
+        rows = self._changes.changed()
+        if rows is EVERYTHING or len(rows) > FEW_ROWS or self._capacity != self._table.capacity:
             self._forget()
             return
         for source, floats in self._cells:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Generic, TypeVar
 
 from kubesched.objects import PersistentVolume, PersistentVolumeClaim
-from kubesched.scheduler.columns import JournalReader
+from kubesched.scheduler.columns import EVERYTHING, Everything, Follower
 from kubesched.scheduler.framework import ObjectStore
 
 T = TypeVar("T", PersistentVolume, PersistentVolumeClaim)
@@ -21,7 +21,7 @@ class AssumeCache(Generic[T]):
         self.store: ObjectStore[T] = store
         self.version = 0
         self._assumed: dict[str, tuple[T, T]] = {}  # what was seen then, what is assumed
-        self._changes = JournalReader(store.changes)
+        self._changes = Follower(store.changes)
 
     def get(self, name: str, namespace: str = "") -> T | None:
         seen: T | None = self.store.get(name, namespace)
@@ -46,10 +46,10 @@ class AssumeCache(Generic[T]):
             del self._assumed[obj.metadata.key]
             self.version += 1
 
-    def refresh(self) -> list[str] | None:
-        """Drop what is outdated. Returns the keys that changed in the store since the last time, or None: any."""
-        changed = self._changes.news()
-        for key in list(self._assumed) if changed is None else changed:
+    def refresh(self) -> list[str] | Everything:
+        """Drop what is outdated. Returns the keys that changed in the store since the last time."""
+        changed = self._changes.changed()
+        for key in list(self._assumed) if changed is EVERYTHING else changed:
             entry = self._assumed.get(key)
             if entry is not None:
                 seen = self.store.get(key)

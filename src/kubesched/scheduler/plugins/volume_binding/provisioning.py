@@ -14,7 +14,7 @@ from kubesched.objects.quantity import Quantity
 from kubesched.objects.requirements import Operator
 from kubesched.objects.selectors import Selector, checked_requirement, compile_label_selector
 from kubesched.objects.storage import TopologySelectorTerm
-from kubesched.scheduler.columns import Booleans, Integers, JournalReader, NodeView
+from kubesched.scheduler.columns import EVERYTHING, Booleans, Follower, Integers, NodeView
 from kubesched.scheduler.framework import ObjectStores
 from kubesched.scheduler.plugins.support.storage.claims import STORAGE
 from kubesched.scheduler.plugins.volume_binding.size_index import NONE, SizeIndex
@@ -62,12 +62,12 @@ class StorageCapacities:
     def __init__(self, objects: ObjectStores) -> None:
         self._drivers = objects.of(CSIDriver)
         self._capacities = objects.of(CSIStorageCapacity)
-        self._changes = JournalReader(self._capacities.changes)
+        self._changes = Follower(self._capacities.changes)
         self._by_class = SizeIndex()
 
     def refresh(self) -> None:
-        changed = self._changes.news()
-        if changed is None:
+        changed = self._changes.changed()
+        if changed is EVERYTHING:
             changed = [*self._by_class.names(), *(capacity.metadata.key for capacity in self._capacities)]
         for key in changed:
             self._file(key)

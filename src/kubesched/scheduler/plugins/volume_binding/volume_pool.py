@@ -13,7 +13,7 @@ from kubesched.errors import InvalidObjectError
 from kubesched.objects import PersistentVolume, PersistentVolumeClaim
 from kubesched.objects.quantity import Quantity
 from kubesched.objects.selectors import compile_label_selector
-from kubesched.scheduler.columns import Booleans, Integers, NodeView
+from kubesched.scheduler.columns import EVERYTHING, Booleans, Integers, NodeView
 from kubesched.scheduler.plugins.support.storage.claims import STORAGE, class_of_claim, class_of_volume, is_bound_to
 from kubesched.scheduler.plugins.volume_binding.assume_cache import AssumeCache
 from kubesched.scheduler.plugins.volume_binding.size_index import NONE, Eligible, SizeIndex
@@ -61,7 +61,7 @@ class VolumePool:
 
     def refresh(self) -> None:
         changed = self._volumes.refresh()
-        if changed is None:
+        if changed is EVERYTHING:
             changed = [*self._claim_of, *self._free.names(), *(v.metadata.name for v in self._volumes.store)]
         for name in changed:
             self._file(name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from kubesched.scheduler.columns import ClusterTables, JournalReader
+from kubesched.scheduler.columns import EVERYTHING, ClusterTables, Follower
 
 Claim = tuple[str, str]
 """(namespace, name)"""
@@ -15,7 +15,7 @@ class ClaimsInUse:
 
     def __init__(self, cluster: ClusterTables) -> None:
         self._cluster = cluster
-        self._changes = JournalReader(cluster.nodes.pod_changes)
+        self._changes = Follower(cluster.nodes.pod_changes)
         self._on_row: dict[int, frozenset[Claim]] = {}
         self._rows_of: defaultdict[Claim, set[int]] = defaultdict(set)
 
@@ -26,8 +26,8 @@ class ClaimsInUse:
         return any(exists[row] for row in self._rows_of.get(claim, ()))
 
     def _refresh(self) -> None:
-        changed = self._changes.news()
-        for row in set(range(len(self._cluster.nodes)) if changed is None else changed):
+        changed = self._changes.changed()
+        for row in set(range(len(self._cluster.nodes)) if changed is EVERYTHING else changed):
             self._read(row)
 
     def _read(self, row: int) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kubesched.scheduler.columns import NodeTable
+from kubesched.scheduler.columns import EVERYTHING, Follower, NodeTable
 
 
 class NodeLabelChanges:
@@ -12,16 +12,14 @@ class NodeLabelChanges:
 
     def __init__(self, table: NodeTable) -> None:
         self._table = table
-        self._position = -1
+        self._changes = Follower(table.node_changes)
         self._node_labels: dict[int, tuple[str, Mapping[str, str]]] = {}
 
     def changed(self) -> set[str]:
         """The names of nodes that came, went, moved to another row or got other labels since the last call."""
-        table, journal = self._table, self._table.node_changes
-        rows = journal.since(self._position) if self._position >= 0 else None
-        self._position = journal.position
+        table, rows = self._table, self._changes.changed()
         names: set[str] = set()
-        for row in range(len(table)) if rows is None else set(rows):
+        for row in range(len(table)) if rows is EVERYTHING else set(rows):
             node, before = table.nodes[row], self._node_labels.get(row)
             current = (table.names[row], node.metadata.labels if node is not None else {})
             if current != before:

@@ -20,7 +20,7 @@ from kubesched.objects import DeviceClass, ResourceSlice
 from kubesched.objects.dra import Device, ResourceSliceSpec
 from kubesched.objects.node_selectors import compile_node_selector_strictly
 from kubesched.objects.resource_names import is_dra_extended_resource
-from kubesched.scheduler.columns import Integers, JournalReader, NodeView
+from kubesched.scheduler.columns import EVERYTHING, Follower, Integers, NodeView
 from kubesched.scheduler.columns.node_matching import matching_selector
 from kubesched.scheduler.framework import Handle
 from kubesched.scheduler.plugins.support.devices.backing import BackingClasses
@@ -43,8 +43,8 @@ class DeviceTotals:
         self._slices = handle.objects.of(ResourceSlice)
         self._backing = BackingClasses(handle.objects.of(DeviceClass))
         self._tracker = ClaimTracker.shared(handle.objects, counts_shares=handle.gates.enabled("DRAConsumableCapacity"))
-        self._changed_slices = JournalReader(self._slices.changes)
-        self._touched_pools = JournalReader(self._tracker.touched)
+        self._changed_slices = Follower(self._slices.changes)
+        self._touched_pools = Follower(self._tracker.touched)
         self._node_labels = NodeLabelChanges(self._cluster.nodes)
         lists = handle.gates.enabled("DRAListTypeAttributes")
         self._selectors = Selectors(lists=lists)
@@ -80,8 +80,9 @@ class DeviceTotals:
         return totals.at(nodes.rows)
 
     def _refresh(self) -> None:
-        changed, touched, nodes = self._changed_slices.news(), self._touched_pools.news(), self._node_labels.changed()
-        if changed is None or touched is None or self._rows != self._cluster.nodes.capacity:
+        changed, touched = self._changed_slices.changed(), self._touched_pools.changed()
+        nodes = self._node_labels.changed()
+        if changed is EVERYTHING or touched is EVERYTHING or self._rows != self._cluster.nodes.capacity:
             self._rows = self._cluster.nodes.capacity
             self._kinds_by_slice.clear()
             self._by_class.clear()

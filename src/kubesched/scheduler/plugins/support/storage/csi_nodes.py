@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from kubesched.objects import CSINode
-from kubesched.scheduler.columns import Booleans, ClusterTables, Integers, JournalReader
+from kubesched.scheduler.columns import EVERYTHING, Booleans, ClusterTables, Follower, Integers
 from kubesched.scheduler.columns.types import grown
 from kubesched.scheduler.framework import ObjectStore
 
@@ -21,8 +21,8 @@ class CsiNodeColumns:
     def __init__(self, cluster: ClusterTables, csi_nodes: ObjectStore[CSINode]) -> None:
         self._table = cluster.nodes
         self._csi_nodes = csi_nodes
-        self._node_changes = JournalReader(self._table.node_changes)
-        self._csi_node_changes = JournalReader(csi_nodes.changes)
+        self._node_changes = Follower(self._table.node_changes)
+        self._csi_node_changes = Follower(csi_nodes.changes)
         self._capacity = 0
         self.exists: Booleans = np.zeros(0, dtype=np.bool_)
         """The node has a CSINode."""
@@ -44,12 +44,12 @@ class CsiNodeColumns:
         return self._flags(self._migrated, plugin)
 
     def refresh(self) -> None:
-        nodes, csi_nodes = self._node_changes.news(), self._csi_node_changes.news()
-        if not nodes and not csi_nodes and nodes is not None and csi_nodes is not None:
+        nodes, csi_nodes = self._node_changes.changed(), self._csi_node_changes.changed()
+        if nodes == csi_nodes == []:
             return
         if self._capacity != self._table.capacity:
             self._grow(self._table.capacity)
-        if nodes is None or csi_nodes is None:
+        if nodes is EVERYTHING or csi_nodes is EVERYTHING:
             rows = set(range(len(self._table)))
         else:
             row_of = self._table.row_of
