@@ -19,6 +19,7 @@ from kubesched.cli.options import (
     EmulatedVersion,
     GateList,
     KubeconfigFile,
+    Moment,
     ObjectFiles,
     Output,
     OutputFormat,
@@ -40,6 +41,7 @@ def explain(
     ] = "default",
     kubeconfig: KubeconfigFile = "",
     manifests: ObjectFiles = None,
+    at: Moment = "",
     config: ConfigFile = None,
     feature_gates: GateList = "",
     emulated_version: EmulatedVersion = "",
@@ -53,7 +55,7 @@ def explain(
     name = pod.removeprefix("pod/")  # as `kubectl get -o name` prints it; for a namespace of that name there is -n
     key = name if "/" in name else f"{namespace}/{name}"
     with Simulation(config, feature_gates=feature_gates, emulated_version=emulated_version) as simulation:
-        simulation.add(*objects_of(manifests, kubeconfig, simulation.gates))
+        simulation.add(*objects_of(manifests, kubeconfig, simulation.gates, at=at))
         explanation = simulation.explain(key)
     console = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else PLAIN_WIDTH)
     if output is Output.JSON:

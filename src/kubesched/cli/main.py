@@ -35,6 +35,8 @@ COMMANDS: Final[dict[str, LazyCommand]] = {
         "kubesched.cli.run", "Schedule the pods of a cluster, in the place of kube-scheduler or beside it."
     ),
     "explain": LazyCommand("kubesched.cli.explain", "Say why a pod is where it is, or nowhere, and what would help."),
+    "record": LazyCommand("kubesched.cli.record", "Record what happens in a cluster, as a trace."),
+    "trace": LazyCommand("kubesched.cli.trace", "Look into traces, cut them, and convert from and to other formats."),
     "conformance": LazyCommand("kubesched.cli.conformance", "Compare recorded decisions with those of this scheduler."),
     "bench": LazyCommand("kubesched.cli.bench", "Measure scheduling throughput."),
     "config": LazyCommand("kubesched.cli.config", "Show, check and convert scheduler configurations."),

@@ -23,7 +23,15 @@ KubeconfigFile = Annotated[
 ObjectFiles = Annotated[
     list[Path] | None,
     typer.Option(
-        "--filename", "-f", metavar="PATH", help="Objects from a file or folder (- is stdin), not from a cluster."
+        *("--filename", "-f"),
+        metavar="PATH",
+        help="Objects from a file, a folder (- is stdin) or a trace, not from a cluster.",
+    ),
+]
+Moment = Annotated[
+    str,
+    typer.Option(
+        "--at", metavar="TIME", help="A moment of the trace: 2026-11-18T09:30:00Z, 1h30m after its start, or its end."
     ),
 ]
 ConfigFile = Annotated[
@@ -38,11 +46,11 @@ EmulatedVersion = Annotated[
 ]
 
 
-def objects_of(paths: Sequence[Path] | None, kubeconfig: str, gates: FeatureGates) -> list[Any]:
+def objects_of(paths: Sequence[Path] | None, kubeconfig: str, gates: FeatureGates, *, at: str = "") -> list[Any]:
     """What `load_objects` finds; kinds that are left out are named on standard error."""
     from kubesched.apps.inputs.objects import load_objects  # not at the top: commands without objects start faster
 
-    loaded = load_objects(paths, kubeconfig, gates)
+    loaded = load_objects(paths, kubeconfig, gates, at=at)
     if loaded.left_out:
         typer.echo(f"note: left out, since scheduling does not look at them: {', '.join(loaded.left_out)}", err=True)
     return loaded.objects

@@ -74,8 +74,13 @@ class Informer(Generic[T]):
 
     async def run(self, rest: RestClient, clock: Clock, rng: random.Random, **selection: str) -> None:
         """Follow the server until cancelled. Selection: `namespace`, `field_selector`, `label_selector`."""
-        pages = self._first_list_in_pages
-        self._reflector = Reflector(rest, self.struct, self, clock, rng, first_list_in_pages=pages, **selection)
+        self._reflector = Reflector(
+            *(rest, self.struct, self, clock, rng),
+            first_list_in_pages=self._first_list_in_pages,
+            namespace=selection.get("namespace", ""),
+            field_selector=selection.get("field_selector", ""),
+            label_selector=selection.get("label_selector", ""),
+        )
         await self._reflector.run()
 
     def expect(self, value: T) -> None:

@@ -65,6 +65,18 @@ class Mirror(Protocol[T]):
         ...
 
 
+class Interruptions(Protocol):
+    """Who wants to know when a watch was not followed: a recorder, which marks the gap."""
+
+    def broken(self, error: Exception) -> None:
+        """The watch broke off or was refused. It may be called several times before `resumed` or a `replace`."""
+        ...
+
+    def resumed(self) -> None:
+        """The watch goes on from the last version seen, and nothing is lost. The next event is delivered after this."""
+        ...
+
+
 class Reflector(Generic[T]):
     """Lists and watches one kind into a mirror. `run` ends only by cancellation."""
 
@@ -80,6 +92,7 @@ class Reflector(Generic[T]):
         field_selector: str = "",
         label_selector: str = "",
         first_list_in_pages: bool = False,
+        interruptions: Interruptions | None = None,
     ) -> None:
         """`first_list_in_pages`: half the CPU time of a streamed list, here and in the server (benchmarks/sync.py).
 
@@ -99,16 +112,17 @@ class Reflector(Generic[T]):
         self._server_streams_lists = True
         self._is_paging = first_list_in_pages
         self._events = 0
+        self._interruptions = interruptions
+        self._is_broken = False
         self.last_sync_resource_version = ""
 
     async def run(self) -> None:
         while True:
             try:
                 await self._list_and_watch()
-            except ClientError as error:
-                log.error("Failed to list and watch", error, type=self._kind.plural)
             except Exception as error:
                 log.error("Failed to list and watch", error, type=self._kind.plural)
+                self._broke(error)
             await self._clock.sleep(self._backoff.next_delay())
 
     async def _list_and_watch(self) -> None:
@@ -127,6 +141,7 @@ class Reflector(Generic[T]):
         except ClientError as error:
             if initial.is_complete:
                 log.info("Watch broke", v=1, type=self._kind.plural, err=error)
+                self._broke(error)
             elif isinstance(error, ApiStatusError) and error.code in (400, 405, 422):
                 log.info("No streaming list: paging", v=4, type=self._kind.plural, err=error)
                 self._server_streams_lists = False
@@ -168,6 +183,7 @@ class Reflector(Generic[T]):
                 await self._watch(self._watch_query(initial=False), None)
                 has_failed = False
             except ApiStatusError as error:
+                self._broke(error)
                 if _is_expired(error):
                     log.info("Watch closed: relisting", v=4, type=self._kind.plural, err=error)
                     return
@@ -175,6 +191,7 @@ class Reflector(Generic[T]):
                     raise
                 log.info("Watch refused", v=1, type=self._kind.plural, err=error)
             except TransportError as error:
+                self._broke(error)
                 log.info("Watch broke", v=1, type=self._kind.plural, err=error)
             # A server in trouble may take its time to refuse: that is no reason to ask again at once.
             if self._events == events and (has_failed or self._clock.monotonic() - started < VERY_SHORT):
@@ -211,7 +228,16 @@ class Reflector(Generic[T]):
             initial.add(event.object)
         return initial
 
+    def _broke(self, error: Exception) -> None:
+        self._is_broken = True
+        if self._interruptions is not None:
+            self._interruptions.broken(error)
+
     def _take(self, event: WatchEvent[T | Unreadable]) -> None:
+        if self._is_broken:
+            self._is_broken = False
+            if self._interruptions is not None:
+                self._interruptions.resumed()
         value = event.object
         if version := value.metadata.resource_version:
             self.last_sync_resource_version = version
@@ -227,6 +253,7 @@ class Reflector(Generic[T]):
 
     async def _synced(self, initial: InitialList[T], resource_version: str) -> None:
         await self._mirror.replace(initial.objects, initial.unreadable)
+        self._is_broken = False
         initial.is_complete = True
         self.last_sync_resource_version = resource_version
 

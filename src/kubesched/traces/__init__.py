@@ -17,7 +17,7 @@ from kubesched.traces.entries import (
     Header,
     decisions_in,
 )
-from kubesched.traces.formats import FORMATS, Format, import_trace, open_trace
+from kubesched.traces.formats import FORMATS, Format, import_trace, open_trace, recognise
 from kubesched.traces.source import Source
 from kubesched.traces.state import State
 from kubesched.traces.trace import Trace
@@ -42,4 +42,5 @@ __all__ = [
     "import_trace",
     "kept",
     "open_trace",
+    "recognise",
 ]

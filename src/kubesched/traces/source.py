@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -49,6 +50,33 @@ class Source:
             return next((line for line in lines if line.strip()), b"")
         except TraceError:  # damaged at the very beginning; the format that reads it says so
             return b""
+
+
+class Beginning:
+    """A source whose first line has been read, since it says what the rest is. `lines` reads it all, from that line.
+
+    A file is opened again each time, a stream goes on, once.
+    """
+
+    def __init__(self, source: Source) -> None:
+        """TraceError if it cannot be read."""
+        self._source = source
+        self.opened = source.lines()
+        text = iter(self.opened)
+        self.first_line = next((line for line in text if line.strip()), b"")
+        self._rest: tuple[Lines, Iterator[bytes]] | None = None
+        if source.path is not None:
+            text.close()
+        else:
+            self._rest = self.opened, text
+
+    def lines(self) -> tuple[Lines, Iterator[bytes]]:
+        """All lines that are not blank, and the reader that knows their numbers."""
+        if self._rest is not None:
+            (lines, text), self._rest = self._rest, None
+            return lines, filter(bytes.strip, chain((self.first_line,), text))
+        lines = self._source.lines()
+        return lines, filter(bytes.strip, lines)
 
 
 class _Rewindable(io.RawIOBase):

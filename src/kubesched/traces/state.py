@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, TypeVar, cast
 
-from kubesched.objects import KIND_OF
+from kubesched.objects import KIND_OF, Pod
 from kubesched.traces.entries import Change, ChangeType, Entry
 
 T = TypeVar("T")
@@ -14,6 +14,7 @@ T = TypeVar("T")
 class State:
     """The objects by kind and `namespace/name`. It takes as much memory as the cluster has objects.
 
+    A pod that has ended is not part of it, whether or not it was deleted.
     Objects stand in the order in which they first appeared, nodes too: that is the order in which a scheduler has them.
     """
 
@@ -28,9 +29,10 @@ class State:
         self.time = entry.time
         if not isinstance(entry, Change):
             return None
-        if entry.type is ChangeType.DELETED:
-            return self._of(type(entry.object)).pop(entry.object.metadata.key, None)
-        return self.put(entry.object)
+        obj = entry.object
+        if entry.type is ChangeType.DELETED or (type(obj) is Pod and obj.is_terminal):
+            return self._of(type(obj)).pop(obj.metadata.key, None)
+        return self.put(obj)
 
     def put(self, obj: Any) -> Any:
         """Add or replace an object. Returns the one that was there before, or None."""

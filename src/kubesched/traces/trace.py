@@ -32,6 +32,8 @@ class Trace:
         """Of the file; empty for one that is in memory."""
         self.notes: list[str] = []
         """What the last reading found that is no error: the file was cut off, for one."""
+        self.ended: float | None = None
+        """Until when the cluster was watched; known once it was read to its end, and not for all traces."""
         self.left_out: list[str] = []
         """Kinds in a dump that scheduling does not look at, sorted."""
         self._entries = entries
@@ -56,6 +58,10 @@ class Trace:
         self.notes.clear()
         return self._entries()
 
+    def end_at(self, time: float) -> None:
+        """For readers of files: the cluster was watched until then, though nothing more may have happened."""
+        self.ended = time
+
     def state_at(self, time: float | None = None) -> State:
         """The objects at a moment, all changes at that very time included; None is the end of the trace."""
         state = State()
@@ -71,3 +77,5 @@ class Trace:
         """Write it to a new file in our format. TraceError if the file exists."""
         with TraceWriter.create(Path(path), self.header) as writer:
             writer.write_all(self)
+            if self.ended is not None:
+                writer.end(self.ended)

@@ -35,6 +35,7 @@ class _GapLine(Gap):
 
 
 GAP: Final = "GAP"
+END: Final = "END"
 _CHANGES: Final = {change.value: change for change in ChangeType}
 _DECISIONS: Final = frozenset(DecisionType)
 _decode_line: Final = msgspec.json.Decoder(_Line).decode
@@ -67,14 +68,17 @@ def decode_header(line: bytes, lines: Lines) -> Header:
     return header
 
 
-def decode_entries(lines: Lines, remaining: Iterator[bytes], header: Header) -> Iterator[Entry]:
-    """The entries after the header. TraceError names the line that is wrong, after all entries before it."""
+def decode_entries(
+    lines: Lines, remaining: Iterator[bytes], header: Header, ended: Callable[[float], None]
+) -> Iterator[Entry]:
+    """The entries after the header. TraceError names the line that is wrong, after all entries before it.
+
+    `ended` gets the time until which the cluster was watched, where the file says so.
+    """
     time = header.started
     for line in remaining:
-        if not line or line.isspace():
-            continue
         try:
-            entry = decode_entry(line)
+            entry = decode_entry(line, ended)
         except (InvalidObjectError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
             if lines.is_cut_off:  # the last line, which the recorder did not finish
                 return
@@ -87,7 +91,7 @@ def decode_entries(lines: Lines, remaining: Iterator[bytes], header: Header) -> 
         yield entry
 
 
-def decode_entry(line: bytes) -> Entry | None:
+def decode_entry(line: bytes, ended: Callable[[float], None]) -> Entry | None:
     """The entry in a line; None for one of a type or kind that this version does not know."""
     raw = _decode_line(line)
     change = _CHANGES.get(raw.type)
@@ -101,11 +105,17 @@ def decode_entry(line: bytes) -> Entry | None:
         return Change(time=raw.time, type=change, object=obj)
     if raw.type in _DECISIONS:
         return _decode_decision(line)
+    if raw.type == END:
+        ended(raw.time)
     return _decode_gap(line) if raw.type == GAP else None
 
 
 def encode_header(header: Header) -> bytes:
     return encode(msgspec.structs.replace(header, version=FORMAT_VERSION)) + b"\n"
+
+
+def encode_end(time: float) -> bytes:
+    return encode({"time": time, "type": END}) + b"\n"
 
 
 def encode_entry(entry: Entry) -> bytes:

@@ -14,7 +14,7 @@ from kubesched.telemetry.version import PROGRAM_VERSION
 from kubesched.traces.compression import CompressionParameter, ZstdCompressor
 from kubesched.traces.content import ANNOTATIONS, kept
 from kubesched.traces.entries import Change, Entry, Header
-from kubesched.traces.wire import encode_entry, encode_header
+from kubesched.traces.wire import encode_end, encode_entry, encode_header
 
 _LEVEL: Final = 3
 _FRAME_BYTES: Final = 16 << 20
@@ -74,6 +74,10 @@ class TraceWriter:
         for entry in entries:
             self.write(entry)
 
+    def end(self, time: float) -> None:
+        """Note that the cluster was watched until then. Nothing may follow but `close`."""
+        self._append(encode_end(max(time, self._time)))
+
     def flush(self) -> None:
         """What was written so far can be read from the file from now on."""
         if not self._buffer:
@@ -91,13 +95,13 @@ class TraceWriter:
             self._in_frame = 0
 
     def close(self) -> None:
-        """Flush, and end the file. Idempotent."""
+        """Flush, and end the file. Idempotent. It is closed even if the rest cannot be written any more."""
         if self._file.closed:
             return
-        self.flush()
-        if self._packer is not None and self._in_frame:
-            self._hand_over(self._packer.flush(ZstdCompressor.FLUSH_FRAME))
-        self._file.close()
+        with self._file:
+            self.flush()
+            if self._packer is not None and self._in_frame:
+                self._hand_over(self._packer.flush(ZstdCompressor.FLUSH_FRAME))
 
     def _append(self, line: bytes) -> None:
         self._buffer += line

@@ -1,4 +1,4 @@
-"""The objects that a command works on: from files, folders or standard input, or else from a live cluster."""
+"""The objects that a command works on: from files, folders, standard input or a trace, or else from a live cluster."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from kubesched.apps.inputs.live_cluster import fetch_objects
+from kubesched.apps.inputs.traces import is_trace, state_of
 from kubesched.config import FeatureGates
 from kubesched.errors import ConfigurationError
 from kubesched.objects.manifests import decode_all, load_documents, read_documents, split_foreign
@@ -22,15 +23,21 @@ class LoadedObjects(NamedTuple):
     """Kinds that scheduling does not look at, sorted."""
 
 
-def load_objects(paths: Sequence[Path] | None, kubeconfig: str, gates: FeatureGates) -> LoadedObjects:
+def load_objects(paths: Sequence[Path] | None, kubeconfig: str, gates: FeatureGates, *, at: str = "") -> LoadedObjects:
     """Everything that scheduling reads in these files (`-` is standard input); without any, in the cluster.
 
-    InvalidObjectError names the file and the document; ConfigurationError and ClientError as `fetch_objects`.
+    A file may be a trace; then it is the state at a moment, `at` (its end, if empty).
+    InvalidObjectError names the file and the document, TraceError the file and the line; ConfigurationError and
+    ClientError as `fetch_objects`.
     """
+    traces = [path for path in paths or () if is_trace(path)]
+    if at and not traces:
+        raise ConfigurationError(["--at is a moment of a trace, and none is given (-f)"])
     if not paths:
         return LoadedObjects(asyncio.run(fetch_objects(kubeconfig, gates)), [])
-    known, foreign = split_foreign(document for path in paths for document in _documents(path))
-    return LoadedObjects(decode_all(known), foreign)
+    known, foreign = split_foreign(document for path in paths if path not in traces for document in _documents(path))
+    recorded = [obj for path in traces for obj in state_of(path, at)]
+    return LoadedObjects([*recorded, *decode_all(known)], foreign)
 
 
 def read_standard_input() -> str:

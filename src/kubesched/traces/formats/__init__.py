@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from kubesched.traces.formats.registry import FORMATS, Format, import_trace, open_trace
+from kubesched.traces.formats.registry import FORMATS, Format, import_trace, open_trace, recognise
 
-__all__ = ["FORMATS", "Format", "import_trace", "open_trace"]
+__all__ = ["FORMATS", "Format", "import_trace", "open_trace", "recognise"]

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from kubesched.errors import TraceError
 from kubesched.traces.entries import Entry
-from kubesched.traces.lines import Lines
-from kubesched.traces.source import Source
+from kubesched.traces.formats.history import only
+from kubesched.traces.source import Beginning, Source
 from kubesched.traces.trace import Trace
 from kubesched.traces.wire import decode_entries, decode_header, is_header
 
@@ -18,34 +17,15 @@ def recognises(source: Source, first_line: bytes) -> bool:
 
 def read(sources: Sequence[Source], options: Mapping[str, str]) -> Trace:
     source = only(sources)
-    lines = source.lines()
-    text = iter(lines)
-    header = decode_header(next(text, b""), lines)
-    opened = []
-    if source.path is not None:
-        text.close()
-    else:
-        opened.append((lines, text))  # a stream goes on where the header ended
+    beginning = Beginning(source)
+    header = decode_header(beginning.first_line, beginning.opened)
 
     def entries() -> Iterator[Entry]:
-        lines, text = opened.pop() if opened else _after_header(source)
-        yield from decode_entries(lines, text, header)
+        lines, text = beginning.lines()
+        next(text, b"")
+        yield from decode_entries(lines, text, header, trace.end_at)
         if lines.is_cut_off:
             trace.notes.append(f"{source.name} is cut off after line {lines.number}: the recording was killed")
 
     trace = Trace(header, entries, name=source.name)
     return trace
-
-
-def _after_header(source: Source) -> tuple[Lines, Iterator[bytes]]:
-    lines = source.lines()
-    text = iter(lines)
-    next(text, b"")
-    return lines, text
-
-
-def only(sources: Sequence[Source]) -> Source:
-    """The one file that a format of one file takes."""
-    if len(sources) != 1:
-        raise TraceError(f"this format takes one file, not {len(sources)}")
-    return sources[0]

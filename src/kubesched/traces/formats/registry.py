@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from kubesched.errors import TraceError
-from kubesched.traces.formats import manifests, native
+from kubesched.traces.formats import audit_log, manifests, native, simulator
 from kubesched.traces.source import Source
 from kubesched.traces.trace import Trace
 
@@ -26,8 +26,19 @@ class Format:
 
 FORMATS: Final[dict[str, Format]] = {
     "kubesched": Format("kubesched's own: kubesched record", native.read, native.recognises),
+    "simulator": Format("kube-scheduler-simulator's recording", simulator.read, simulator.recognises),
+    "audit-log": Format("the API server's audit log (audit.k8s.io/v1)", audit_log.read, audit_log.recognises),
     "manifests": Format("objects as YAML or JSON: kubectl get -o json", manifests.read, manifests.recognises),
 }
+
+
+def recognise(source: Source) -> str:
+    """The name of the format that a source is in, by its content. TraceError if it cannot be read."""
+    head = b"" if source.is_folder else source.head()
+    for name, entry in FORMATS.items():
+        if entry.recognises is not None and entry.recognises(source, head):
+            return name
+    raise TraceError("neither a trace nor objects of Kubernetes", name=source.name)
 
 
 def open_trace(origin: str | Path | BinaryIO) -> Trace:
@@ -36,11 +47,7 @@ def open_trace(origin: str | Path | BinaryIO) -> Trace:
     The header is read at once, entries as the trace is iterated. TraceError.
     """
     source = Source.of(origin)
-    head = b"" if source.is_folder else source.head()
-    for entry in FORMATS.values():
-        if entry.recognises is not None and entry.recognises(source, head):
-            return entry.read([source], {})
-    raise TraceError("neither a trace nor objects of Kubernetes", name=source.name)
+    return FORMATS[recognise(source)].read([source], {})
 
 
 def import_trace(name: str, files: Sequence[str | Path], options: Mapping[str, str] | None = None) -> Trace:

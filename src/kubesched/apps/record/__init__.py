@@ -1,0 +1,1 @@
+"""Recording a cluster: what happens in it becomes a trace. Reads only."""
