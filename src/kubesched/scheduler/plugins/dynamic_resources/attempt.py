@@ -75,6 +75,9 @@ class Attempt:
     decided: dict[int, AllocationResult] = field(default_factory=dict)
     """By claim: the allocation that Reserve decided on."""
     pending_uids: dict[int, str] = field(default_factory=dict)
+    seconds: float = 0.0
+    """That the search for devices took so far, on all nodes, and steps."""
+    steps: int = 0
     node_result: NodeResult | None = None
     """That of the chosen node."""
 

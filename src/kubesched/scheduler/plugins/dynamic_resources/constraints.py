@@ -6,6 +6,7 @@ gate to its allocator (AllocatorFeatures), only to CEL.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Protocol
 
 from kubesched.errors import InvalidObjectError
@@ -24,6 +25,14 @@ class Constraint(Protocol):
         ...
 
     def remove(self, request: str, sub_request: str, kind: DeviceKind) -> None: ...
+
+    def state(self, request: str) -> Hashable:
+        """Equal states allow the same devices for the request and those after it."""
+        ...
+
+    def allows(self, request: str, sub_request: str, kind: DeviceKind) -> bool:
+        """False only if `add` would fail now, and as long as the devices stay that were added so far."""
+        ...
 
 
 class _AboutRequests:
@@ -63,6 +72,17 @@ class MatchAttribute(_AboutRequests):
         if self._concerns(request, sub_request):
             self._devices -= 1
 
+    def state(self, request: str) -> Hashable:
+        return (self._value,) if self._devices else None
+
+    def allows(self, request: str, sub_request: str, kind: DeviceKind) -> bool:
+        if not self._concerns(request, sub_request):
+            return True
+        attribute = _lookup(kind, self._attribute)
+        if attribute is None:
+            return False
+        return not self._devices or (self._value is not None and _value_of(attribute) == self._value)
+
 
 class DistinctAttribute(_AboutRequests):
     """No device has the value of another request's device.
@@ -93,6 +113,20 @@ class DistinctAttribute(_AboutRequests):
         if self._concerns(request, sub_request):
             self._values.pop(request, None)
             self._devices -= 1
+
+    def state(self, request: str) -> Hashable:
+        others = frozenset(value for name, value in self._values.items() if name != request)
+        return others, self._values.get(request), request in self._values, self._devices > 0
+
+    def allows(self, request: str, sub_request: str, kind: DeviceKind) -> bool:
+        if not self._concerns(request, sub_request):
+            return True
+        attribute = _lookup(kind, self._attribute)
+        if attribute is None:
+            return False
+        # That of the last request may still be replaced by its next device.
+        lasting = list(self._values.values())[:-1]
+        return _value_of(attribute) not in lasting
 
 
 def constraints_of(claim: ResourceClaim) -> list[Constraint]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
+
+import numpy as np
 
 from kubesched.objects import DeviceClass, Pod, PodGroup, ResourceSlice
 from kubesched.scheduler.columns import ClusterTables
@@ -16,6 +18,7 @@ from kubesched.scheduler.plugins.dynamic_resources.outcomes import CANNOT_ALLOCA
 from kubesched.scheduler.plugins.dynamic_resources.requests import ClaimPlan
 from kubesched.scheduler.plugins.dynamic_resources.search import Search
 from kubesched.scheduler.plugins.support.devices.backing import BackingClasses
+from kubesched.scheduler.plugins.support.devices.budget import Budget, BudgetSpent
 from kubesched.scheduler.plugins.support.devices.claim_tracker import ClaimTracker
 from kubesched.scheduler.plugins.support.devices.kinds import DeviceKinds
 from kubesched.scheduler.plugins.support.devices.selection import Selectors
@@ -62,14 +65,24 @@ class Devices:
             del self._kept[next(iter(self._kept))]
         return kept
 
-    def search(self, row: int, plans: Sequence[ClaimPlan], check_time: Callable[[], None]) -> Outcome:
+    def search(self, row: int, plans: Sequence[ClaimPlan], kept: OutcomeCache, budget: Budget) -> Outcome:
         """The devices for some claims on a node.
 
-        InvalidObjectError if something is wrong with a claim or class, and what `check_time` raises.
+        InvalidObjectError if something is wrong with a claim or class. BudgetSpent if it takes too long: it goes on
+        with the next call for a node of the class.
         """
+        node_class = int(self.node_classes.of_rows(np.array([row]))[0])
         node = self.node_classes.pools(row)
-        search = Search(plans, node, self._selectors, self.features, check_time)
-        if not search.run():
+        search = Search(plans, node, self._selectors, self.features)
+        if kept.interrupted is not None and kept.interrupted[0] == node_class:
+            search = kept.interrupted[1]
+        kept.interrupted = None
+        try:
+            found = search.run(budget)
+        except BudgetSpent:
+            kept.interrupted = (node_class, search) if not search.is_broken else None
+            raise
+        if not found:
             is_invalid = any(pool.is_invalid for pool in node.pools)
             return Outcome(problem=INVALID_POOLS if is_invalid else CANNOT_ALLOCATE)
         return Outcome(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -34,6 +34,12 @@ from kubesched.scheduler.plugins.dynamic_resources.outcomes import (
     OutcomeCache,
 )
 from kubesched.scheduler.plugins.dynamic_resources.requests import ClaimPlan, plan_claims
+from kubesched.scheduler.plugins.support.devices.budget import (
+    MOST_SECONDS_AT_ONCE,
+    STEPS_PER_SECOND,
+    Budget,
+    BudgetSpent,
+)
 
 _REASONS: Final = (
     Reason.unresolvable("cannot schedule extended resource claim"),
@@ -43,11 +49,10 @@ _REASONS: Final = (
     Reason.unresolvable("resourceclaim not available on the node"),
 )
 _LEFT_OVER, _CANNOT_FIT, _CANNOT_ALLOCATE, _INVALID_POOLS, _NOT_AVAILABLE = (1 << k for k in range(len(_REASONS)))
+_TIMED_OUT: Final = "timed out trying to allocate devices"
+_SECONDS_WITHOUT_TIMEOUT: Final = 10.0
+"""How many steps a search may take where no time is given: as many as with kube-scheduler's default."""
 _BIT_OF: Final = {CANNOT_ALLOCATE: _CANNOT_ALLOCATE, INVALID_POOLS: _INVALID_POOLS}
-
-
-class TooSlow(Exception):  # noqa: N818 - a time limit, not an error of anybody
-    """The search for devices on one node exceeded its time limit."""
 
 
 class ClaimFilter:
@@ -62,6 +67,7 @@ class ClaimFilter:
         self._clock = handle.clock
         self._pod_groups = handle.pod_groups
         self._timeout = timeout
+        self._steps = int(STEPS_PER_SECOND * (timeout or _SECONDS_WITHOUT_TIMEOUT))
         self._binding_timeout = binding_timeout
         self._reasons = list(_REASONS)
 
@@ -201,21 +207,43 @@ class ClaimFilter:
     def _fill(
         self, kept: OutcomeCache, wanted: Wanted, nodes: NodeView, rows: Integers, node_classes: Integers
     ) -> dict[int, Status]:
-        """Search for classes without an outcome. Those where that failed stay without one: their error is returned."""
+        """Search for classes without an outcome. Those where that failed stay without one: their status is returned."""
         failures: dict[int, Status] = {}
         unknown = np.flatnonzero(kept.numbers(node_classes) == UNKNOWN)
         fresh, first = np.unique(node_classes[unknown], return_index=True)
-        for node_class, k in zip(fresh.tolist(), unknown[first].tolist(), strict=True):
-            row = int(rows[k])
+        row_of = dict(zip(fresh.tolist(), rows[unknown[first]].tolist(), strict=True))
+        waits = kept.interrupted[0] if kept.interrupted is not None else UNKNOWN
+        budget = Budget(self._clock, self._seconds_left(kept), self._steps - max(kept.steps, self._attempt.steps))
+        late: list[int] = []
+        for node_class in sorted(row_of, key=lambda number: (number == waits, number)):  # a long search comes last
             try:
-                kept.add(node_class, self._devices.search(row, wanted.plans, self._time_limit()))
-            except TooSlow:
-                failures[node_class] = Status.failed(
-                    f"node {nodes.table.names[row]}: timed out trying to allocate devices"
-                )
+                kept.add(node_class, self._devices.search(row_of[node_class], wanted.plans, kept, budget))
+            except BudgetSpent:
+                late = [number for number in row_of if number not in failures and kept.is_unknown(number)]
+                break
             except InvalidObjectError as error:
                 failures[node_class] = Status.failed(error.problem)
-        return failures
+        for account in (kept, self._attempt):
+            account.seconds += budget.seconds
+            account.steps += budget.steps
+        found_one = bool(late) and kept.fits_any(node_classes)
+        names = {number: nodes.table.names[row_of[number]] for number in late}
+        return failures | {number: self._late(name, kept, found_one=found_one) for number, name in names.items()}
+
+    def _seconds_left(self, kept: OutcomeCache) -> float:
+        """Of the pod's time, and of what it may take of everybody's at once."""
+        left = MOST_SECONDS_AT_ONCE - self._attempt.seconds
+        return min(left, self._timeout - kept.seconds) if self._timeout > 0 else left
+
+    def _late(self, node: str, kept: OutcomeCache, *, found_one: bool) -> Status:
+        """For a node that was not searched to the end. If the pod can be elsewhere, it does without it."""
+        if found_one:
+            return Status.unschedulable(_TIMED_OUT)
+        if max(kept.steps, self._attempt.steps) >= self._steps:
+            return Status.failed(f"node {node}: gave up trying to allocate devices after {self._steps} steps")
+        goes_on = self._timeout <= 0 or kept.seconds < self._timeout
+        note = ", the next attempt goes on from there" if goes_on else ""
+        return Status.failed(f"node {node}: {_TIMED_OUT}{note}")
 
     def _remember(self, nodes: NodeView, rows: Integers, numbers: Integers, kept: OutcomeCache, wanted: Wanted) -> None:
         """Note for what follows the filter what was found for each node that fits."""
@@ -242,17 +270,6 @@ class ClaimFilter:
             key = encode([claim.spec for claim in claims])
             known = attempt.wanted[lacking] = Wanted(plans, key, variant)
         return known
-
-    def _time_limit(self) -> Callable[[], None]:
-        if self._timeout <= 0:
-            return lambda: None
-        deadline = self._clock.monotonic() + self._timeout
-
-        def check() -> None:
-            if self._clock.monotonic() > deadline:
-                raise TooSlow
-
-        return check
 
     def _check_availability(self, nodes: NodeView, concerned: Booleans, bits: Integers) -> None:
         """Allocated claims must be usable from the node, and their devices must not have failed to get ready."""

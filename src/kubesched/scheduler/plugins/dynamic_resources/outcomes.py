@@ -11,6 +11,7 @@ import numpy as np
 from kubesched.scheduler.columns import Integers
 from kubesched.scheduler.columns.types import grown
 from kubesched.scheduler.plugins.dynamic_resources.requests import Alternative, ClaimPlan
+from kubesched.scheduler.plugins.dynamic_resources.search import Search
 from kubesched.scheduler.plugins.dynamic_resources.tentative_allocation import Pick
 
 CANNOT_ALLOCATE: Final = "cannot allocate all claims"
@@ -61,6 +62,11 @@ class OutcomeCache:
         self.outcomes: list[Outcome] = []
         self._number_of: dict[object, int] = {}
         self._numbers: Integers = np.full(64, UNKNOWN, dtype=np.int64)
+        self.seconds = 0.0
+        """That searches took so far, and steps."""
+        self.steps = 0
+        self.interrupted: tuple[int, Search] | None = None
+        """The class of nodes whose search is not done, and the search: it can go on."""
 
     def numbers(self, node_classes: Integers) -> Integers:
         """For each class, the number of its outcome in `outcomes`, or UNKNOWN."""
@@ -68,6 +74,15 @@ class OutcomeCache:
         if highest >= len(self._numbers):
             self._numbers = grown(self._numbers, 2 * highest, UNKNOWN)
         return self._numbers[node_classes]
+
+    def is_unknown(self, node_class: int) -> bool:
+        """Only for classes that `numbers` was asked about."""
+        return bool(self._numbers[node_class] == UNKNOWN)
+
+    def fits_any(self, node_classes: Integers) -> bool:
+        """Whether devices were found for one of these classes."""
+        found = np.unique(self.numbers(node_classes)).tolist()
+        return any(number != UNKNOWN and not self.outcomes[number].problem for number in found)
 
     def add(self, node_class: int, outcome: Outcome) -> None:
         """Only for classes that `numbers` was asked about."""

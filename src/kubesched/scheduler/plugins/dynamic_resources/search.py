@@ -2,24 +2,31 @@
 
 One claim after the other, one request after the other, one device after the other, with all devices of the node as
 candidates, in their order. Each level of the search is a generator that makes one choice, asks for the rest
-(`yield`), and when that failed undoes the choice and makes the next one. That is a recursion without its depth limit.
+(`yield`), and when that failed undoes the choice and makes the next one. That is a recursion without its depth limit,
+and one that can be interrupted between two choices and go on later.
 """
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from kubesched.errors import InvalidObjectError
 from kubesched.scheduler.plugins.dynamic_resources.features import DeviceFeatures
+from kubesched.scheduler.plugins.dynamic_resources.lookahead import Lookahead
 from kubesched.scheduler.plugins.dynamic_resources.node_classes import NodePools
 from kubesched.scheduler.plugins.dynamic_resources.requests import Alternative, ClaimPlan
 from kubesched.scheduler.plugins.dynamic_resources.tentative_allocation import DevicePosition, Pick, TentativeAllocation
+from kubesched.scheduler.plugins.support.devices.budget import Budget, BudgetSpent
 from kubesched.scheduler.plugins.support.devices.selection import Selectors
 
 MOST_DEVICES_PER_CLAIM: Final = 32
+_LONG: Final = 256
+"""After so many steps a search looks ahead, and remembers what was in vain. A short one would only get longer."""
+_LOOKAHEAD_STEPS: Final = 4
+_MOST_REMEMBERED: Final = 50_000
 _START: Final = (0, 0)
 
 
@@ -53,14 +60,21 @@ class Search:
         node: NodePools,
         selectors: Selectors,
         features: DeviceFeatures,
-        check_time: Callable[[], None] = lambda: None,
     ) -> None:
-        """`check_time` raises when the search takes too long."""
         self._plans = plans
         self._pools = node.pools
         self._selectors = selectors
         self._features = features
-        self._check_time = check_time
+        self._budget: Budget | None = None
+        self._levels: list[tuple[_Search, Hashable]] = []
+        """The choices so far, each with the state in which it was to be made (once the search is long)."""
+        self._answer: Answer | None = None
+        self._steps = 0
+        self._failed: dict[Hashable, Answer] = {}
+        """What came of choices that were to be made in a state, once the search is long."""
+        self._lookahead: Lookahead | None = None
+        self.is_broken = False
+        """Whether it cannot go on, since it was interrupted in the middle of a choice."""
         self._allocation = TentativeAllocation(plans, node, features)
         self._everything: dict[Alternative, list[DevicePosition]] = {}
         self.choices: dict[tuple[int, int], int] = {}
@@ -71,24 +85,79 @@ class Search:
         """The chosen devices of each claim."""
         return self._allocation.picks
 
-    def run(self) -> bool:
-        """Whether all claims can be satisfied. InvalidObjectError if a claim makes no sense here."""
-        for plan in self._plans:
-            self._count_devices(plan)
-        levels = [self._decide(_Level())]
-        answer: Answer | None = None
-        while levels:
-            try:
-                following = next(levels[-1]) if answer is None else levels[-1].send(answer)
-            except StopIteration as end:
-                levels.pop()
-                answer = end.value
-                continue
-            if following is None:
+    def run(self, budget: Budget | None = None) -> bool:
+        """Whether all claims can be satisfied. InvalidObjectError if a claim makes no sense here.
+
+        BudgetSpent if that takes too long: call it again to go on, unless the search is broken then.
+        """
+        self._budget = budget
+        self.is_broken = True
+        if not self._steps:
+            for plan in self._plans:
+                self._count_devices(plan)
+            self._levels = [(self._decide(_Level()), None)]
+        while self._levels:
+            if budget is not None and budget.is_spent:
+                self.is_broken = False
+                raise BudgetSpent
+            if self._step():
                 return True
-            levels.append(self._decide(following))
-            answer = None
         return False
+
+    def _step(self) -> bool:
+        """Make one choice, or take one back; True if all is decided."""
+        self._steps += 1
+        if self._budget is not None:
+            self._budget.steps += 1
+        if self._steps == _LONG:
+            self._lookahead = Lookahead.of(self._plans, self._allocation, self._positions(), self._is_selected)
+        level, state = self._levels[-1]
+        try:
+            following = next(level) if self._answer is None else level.send(self._answer)
+        except StopIteration as end:
+            self._levels.pop()
+            self._answer = end.value
+            if state is not None:
+                self._remember(state, end.value)
+            return False
+        if following is None:
+            return True
+        state = self._state(following) if self._steps > _LONG else None
+        self._answer = self._failed.get(state)
+        if self._answer is None and state is not None and self._is_hopeless(following):
+            self._answer = Answer.FAILED
+            self._remember(state, self._answer)
+        if self._answer is None:
+            self._levels.append((self._decide(following), state))
+        return False
+
+    def _state(self, at: _Level) -> Hashable:
+        """Everything that the answer depends on."""
+        if at.claim == len(self._plans):
+            return None
+        requests = self._plans[at.claim].requests
+        name = requests[at.request].alternatives[0].request if at.request < len(requests) else ""
+        return at, self._allocation.state(at.claim, name)
+
+    def _remember(self, state: Hashable, answer: Answer) -> None:
+        if len(self._failed) >= _MOST_REMEMBERED:
+            self._failed.clear()
+        self._failed[state] = answer
+
+    def _is_hopeless(self, at: _Level) -> bool:
+        if self._lookahead is None:
+            return False
+        if self._budget is not None:
+            self._budget.steps += _LOOKAHEAD_STEPS
+        return self._lookahead.is_hopeless(at.claim, at.request, at.choice, at.device, at.start)
+
+    def _positions(self) -> list[DevicePosition]:
+        return [
+            (p, k)
+            for p, pool in enumerate(self._pools)
+            if not (pool.is_incomplete or pool.is_invalid)
+            for k in range(len(pool.devices))
+        ]
 
     def _count_devices(self, plan: ClaimPlan) -> None:
         fewest = 0
@@ -123,7 +192,6 @@ class Search:
         return len(self._everything[alternative]) if alternative.wants_all else alternative.count
 
     def _decide(self, at: _Level) -> _Search:
-        self._check_time()
         if at.claim == len(self._plans):
             yield None
             raise AssertionError("nobody asks for more than the first solution")
@@ -192,4 +260,4 @@ class Search:
         device = self._allocation.device(position)
         if device.kind.device.binding_conditions and not self._features.binding_conditions:
             return False
-        return self._selectors.select(alternative.conditions, device.kind) and device.is_here
+        return self._selectors.select(alternative.conditions, device.kind, self._budget) and device.is_here

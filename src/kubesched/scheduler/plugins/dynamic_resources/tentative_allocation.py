@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from kubesched.errors import InvalidObjectError
 from kubesched.objects.quantity import Quantity
@@ -52,6 +53,7 @@ class TentativeAllocation:
         self._consumed = {(p, k): dict(amounts) for p, state in enumerate(node.states) for k, amounts in state.consumed}
         self._consuming: dict[DevicePosition, dict[str, int]] = {}
         self._counters: dict[int, dict[tuple[str, str], int]] = {}
+        self._first_number = [0, *accumulate(len(pool.devices) for pool in node.pools)]
         self.picks: list[list[Pick]] = [[] for _ in plans]
 
     def device(self, position: DevicePosition) -> PoolDevice:
@@ -91,6 +93,31 @@ class TentativeAllocation:
             frozenset(consuming.items()) if consuming is not None else None,
         )
 
+    def state(self, claim: int, request: str) -> Hashable:
+        """Equal for two sets of choices that leave the same choices to the request and those after it."""
+        claimed = [0] * len(self._plans)  # by claim: a bit for each device
+        for (pool, device), claims in self._claimed.items():
+            for holder in claims:
+                claimed[holder] |= 1 << self._first_number[pool] + device
+        return (
+            *claimed,
+            frozenset((position, frozenset(amounts.items())) for position, amounts in self._consuming.items()),
+            *(constraint.state(request) for constraint in self._constraints[claim]),
+            len(self.picks[claim]),
+        )
+
+    def may_be_had(self, claim: int, alternative: Alternative, position: DevicePosition) -> bool:
+        """False only if the device cannot be chosen, whatever else is chosen besides the devices so far."""
+        kind = self.kind(position)
+        return self.is_free(claim, alternative, position) and all(
+            constraint.allows(alternative.request, alternative.sub_request, kind)
+            for constraint in self._constraints[claim]
+        )
+
+    def is_shared(self, position: DevicePosition) -> bool:
+        """Whether several claims can have the device."""
+        return self._features.consumable_capacity and bool(self.kind(position).device.allow_multiple_allocations)
+
     def allocate_device(
         self, claim: int, alternative: Alternative, position: DevicePosition, *, must: bool
     ) -> Undo | None:
@@ -99,7 +126,7 @@ class TentativeAllocation:
         `must`: there is no other choice. A broken constraint is a mistake in the claim then: InvalidObjectError.
         """
         kind = self.kind(position)
-        is_shared = self._features.consumable_capacity and bool(kind.device.allow_multiple_allocations)
+        is_shared = self.is_shared(position)
         if not ((is_shared and alternative.admin_access) or self.is_free(claim, alternative, position)):
             return None
         if kind.consumes and not self._features.partitionable_devices:

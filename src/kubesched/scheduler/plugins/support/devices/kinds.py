@@ -28,8 +28,8 @@ class DeviceKind:
             for taken in device.consumes_counters
             for name, counter in taken.counters.items()
         )
-        self.selected: dict[str, bool] = {}
-        """By CEL expression: whether it selects devices of this kind."""
+        self.selected: dict[str, bool | str] = {}
+        """By CEL expression: whether it selects devices of this kind, or what the problem is."""
 
 
 class DeviceKinds:

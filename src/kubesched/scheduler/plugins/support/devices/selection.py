@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from typing import Final
 
 from kubesched.errors import InvalidObjectError
 from kubesched.objects import DeviceClass
+from kubesched.scheduler.plugins.support.devices.budget import Budget
 from kubesched.scheduler.plugins.support.devices.cel import Selector
 from kubesched.scheduler.plugins.support.devices.kinds import DeviceKind
+
+_MOST_ANSWERS: Final = 256
+"""Kept for one kind of device."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,21 +41,37 @@ class Selectors:
         """`lists`: whether they understand list attributes (gate DRAListTypeAttributes)."""
         self._compiled = lru_cache(maxsize=1024)(partial(Selector, lists=lists))
 
-    def select(self, conditions: Iterable[Condition], kind: DeviceKind) -> bool:
-        """Whether all conditions hold. InvalidObjectError, with whose condition it is, if one has no answer."""
+    def select(self, conditions: Iterable[Condition], kind: DeviceKind, budget: Budget | None = None) -> bool:
+        """Whether all conditions hold. InvalidObjectError, with whose condition it is, if one has no answer.
+
+        BudgetSpent if there is no time left to ask; what was asked before stays known.
+        """
         for condition in conditions:
             selected = kind.selected.get(condition.expression)
             if selected is None:
-                selected = kind.selected[condition.expression] = self._evaluate(condition, kind)
+                if budget is not None:
+                    budget.spend()
+                selected = self._evaluate(condition.expression, kind)
+                _remember(kind.selected, condition.expression, selected)
+            if isinstance(selected, str):
+                raise InvalidObjectError(f"{condition.source}: CEL {selected}")
             if not selected:
                 return False
         return True
 
-    def _evaluate(self, condition: Condition, kind: DeviceKind) -> bool:
-        selector = self._compiled(condition.expression)
+    def _evaluate(self, expression: str, kind: DeviceKind) -> bool | str:
+        """The answer, or what the problem is."""
+        selector = self._compiled(expression)
         if selector.problem:
-            raise InvalidObjectError(f"{condition.source}: CEL compile error: {selector.problem}")
+            return f"compile error: {selector.problem}"
         try:
             return selector.matches(kind.facts)
         except InvalidObjectError as error:
-            raise InvalidObjectError(f"{condition.source}: CEL runtime error: {error.problem}") from error
+            return f"runtime error: {error.problem}"
+
+
+def _remember(answers: dict[str, bool | str], expression: str, answer: bool | str) -> None:
+    """The oldest answer makes room where there are many: expressions come with claims, and claims come and go."""
+    if len(answers) >= _MOST_ANSWERS:
+        del answers[next(iter(answers))]
+    answers[expression] = answer
