@@ -37,6 +37,7 @@ COMMANDS: Final[dict[str, LazyCommand]] = {
     "explain": LazyCommand("kubesched.cli.explain", "Say why a pod is where it is, or nowhere, and what would help."),
     "record": LazyCommand("kubesched.cli.record", "Record what happens in a cluster, as a trace."),
     "trace": LazyCommand("kubesched.cli.trace", "Look into traces, cut them, and convert from and to other formats."),
+    "what-if": LazyCommand("kubesched.cli.what_if", "Drain, lose, add or change nodes, scale and deploy: only try it."),
     "conformance": LazyCommand("kubesched.cli.conformance", "Compare recorded decisions with those of this scheduler."),
     "bench": LazyCommand("kubesched.cli.bench", "Measure scheduling throughput."),
     "config": LazyCommand("kubesched.cli.config", "Show, check and convert scheduler configurations."),

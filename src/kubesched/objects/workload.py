@@ -36,6 +36,7 @@ class ReplicationController(KubeStruct):
 
 
 class ReplicaSetSpec(KubeStruct):
+    replicas: int | None = None
     selector: LabelSelector | None = None
 
 
@@ -45,6 +46,7 @@ class ReplicaSet(KubeStruct):
 
 
 class StatefulSetSpec(KubeStruct):
+    replicas: int | None = None
     selector: LabelSelector | None = None
 
 
@@ -55,6 +57,9 @@ class StatefulSet(KubeStruct):
 
 class PodDisruptionBudgetSpec(KubeStruct):
     selector: LabelSelector | None = None
+    min_available: int | str | None = None
+    max_unavailable: int | str | None = None
+    unhealthy_pod_eviction_policy: str = ""
 
 
 class PodDisruptionBudgetStatus(KubeStruct):

@@ -46,7 +46,7 @@ from kubesched.scheduler.scheduling.pod_group_preemption import PodGroupPreempti
 from kubesched.scheduler.scheduling.pod_group_trial import GroupTrial
 from kubesched.scheduler.scheduling.sampling import Sampler
 from kubesched.scheduler.scheduling.scheduler import Scheduler
-from kubesched.scheduler.scheduling.scheduling_cycle import SchedulingCycle
+from kubesched.scheduler.scheduling.scheduling_cycle import NodeChoice, SchedulingCycle
 from kubesched.scheduler.state.cache import Cache
 from kubesched.scheduler.state.nominator import PodNominator
 from kubesched.scheduler.state.queue import SILENT, QueueObserver, QueueSettings, SchedulingQueue
@@ -60,6 +60,8 @@ class Dependencies:
     recorder: EventRecorder
     clock: Clock
     random: Random
+    choose: NodeChoice | None = None
+    """Which of the best nodes a pod gets, instead of a random one."""
     extenders: Sequence[CyclingExtender] = ()
     plugins: Mapping[str, PluginFactory] | None = None
     """Out-of-tree plugins by name."""
@@ -104,7 +106,10 @@ def build_scheduler(config: KubeSchedulerConfiguration, gates: FeatureGates, dep
     }
     failure = FailureHandler(queue, objects, cluster.templates.info, tasks.start, clock, attempts)
     chain, sampler = ExtenderChain(dependencies.extenders), Sampler(cache, config.percentage_of_nodes_to_score)
-    cycles = {n: SchedulingCycle(profile, evaluators[n], cache, chain, sampler) for n, profile in profiles.items()}
+    cycles = {
+        n: SchedulingCycle(profile, evaluators[n], cache, chain, sampler, dependencies.choose)
+        for n, profile in profiles.items()
+    }
     announces = gates.enabled("NominatedNodeNameForExpectation")
     bindings = {
         n: BindingCycle(profile, cache, queue, chain, failure, clock, attempts, announces=announces)

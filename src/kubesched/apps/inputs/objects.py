@@ -35,7 +35,7 @@ def load_objects(paths: Sequence[Path] | None, kubeconfig: str, gates: FeatureGa
         raise ConfigurationError(["--at is a moment of a trace, and none is given (-f)"])
     if not paths:
         return LoadedObjects(asyncio.run(fetch_objects(kubeconfig, gates)), [])
-    known, foreign = split_foreign(document for path in paths if path not in traces for document in _documents(path))
+    known, foreign = split_foreign(document for path in paths if path not in traces for document in documents_of(path))
     recorded = [obj for path in traces for obj in state_of(path, at)]
     return LoadedObjects([*recorded, *decode_all(known)], foreign)
 
@@ -50,5 +50,6 @@ def read_standard_input() -> str:
     return text
 
 
-def _documents(path: Path) -> Iterator[tuple[str, Any]]:
+def documents_of(path: Path) -> Iterator[tuple[str, Any]]:
+    """The manifests of a file, a folder or (`-`) standard input, each with the words for where it is."""
     return load_documents(read_standard_input(), STANDARD_INPUT) if path == Path("-") else read_documents(path)

@@ -15,16 +15,18 @@ from __future__ import annotations
 import json
 import math
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from random import Random
 from types import TracebackType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
 from kubesched.apps.explain.explanation import Explanation, explain
 from kubesched.apps.explain.text import as_text
+from kubesched.apps.simulate.chance import Chance
+from kubesched.apps.simulate.changes import ChangeLog
 from kubesched.apps.simulate.memory_api import MemoryApi
 from kubesched.apps.simulate.own_loop import OwnLoop
 from kubesched.clock import VirtualClock
@@ -36,16 +38,34 @@ from kubesched.config import (
     load_config_file,
 )
 from kubesched.errors import ConfigurationError, InvalidObjectError, KubeschedError
-from kubesched.objects import KIND_OF, Pod
+from kubesched.objects import KIND_OF, Pod, PodGroup
 from kubesched.objects.completion import completed
 from kubesched.objects.manifests import SUFFIXES, decode_all, load_documents, read_documents, split_foreign
 from kubesched.scheduler.build import Dependencies, build_scheduler
 from kubesched.scheduler.framework import NodeInfo, PluginFactory
 from kubesched.scheduler.plugin_loading import check_plugin, load_plugins
+from kubesched.scheduler.state.queue import SubQueue
 from kubesched.scheduler.state.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from kubesched.apps.plan.each import EachReport
+    from kubesched.apps.plan.hypotheses import Hypothesis
+    from kubesched.apps.plan.what_if import WhatIfReport
+
+T = TypeVar("T")
 
 MOST_ROUNDS: Final = 1000
 """Of attempts at one moment, besides one for each pod: more, and they will never end."""
+LONGEST_WAIT: Final = 60
+"""Seconds that `settle` waits for backoffs to end."""
+
+
+class Preemption(NamedTuple):
+    """A pod that was evicted for another one, or for a pod group. `tied`: nodes where that would have cost as much."""
+
+    victim: Pod
+    preemptor: str
+    tied: tuple[str, ...]
 
 
 class Simulation:
@@ -63,22 +83,36 @@ class Simulation:
         plugins: Mapping[str, PluginFactory] | None = None,
         seed: int = 0,
     ) -> None:
+        self._settings: dict[str, Any] = {
+            "feature_gates": feature_gates,
+            "emulated_version": emulated_version,
+            "plugins": plugins,
+            "seed": seed,
+        }
         self.gates = gates = FeatureGates.parse(feature_gates, emulated_version=emulated_version)
         loaded = _configuration(config, gates)
         self.clock = VirtualClock()
         self.events: list[tuple[str, str, str]] = []
         """(pod, reason, note) of every event that the scheduler recorded."""
+        self.preemptions: list[Preemption] = []
+        self._chance = Chance(seed)
+        self._branches: list[int] = []  # how many events there were when each began
         api = MemoryApi()
-        random = Random(seed)  # noqa: S311 - chance that can be repeated is the point
         folder = config.parent if isinstance(config, Path) else None
         loaded, found = load_plugins(loaded, folder)
         registry: dict[str, PluginFactory] = dict(found)
         registry |= {name: check_plugin(name, plugin) for name, plugin in (plugins or {}).items()}
         dependencies = Dependencies(
-            api=api, recorder=_EventList(self.events), clock=self.clock, random=random, plugins=registry
+            api=api,
+            recorder=_Recorder(self.events, self.preemptions, self._chance),
+            clock=self.clock,
+            random=self._chance,
+            choose=self._chance.choose,
+            plugins=registry,
         )
         self._assembled = build_scheduler(loaded, gates, dependencies)
-        api.connect(self._assembled.objects, self._assembled.handlers)
+        self._changes = ChangeLog(self._assembled.objects, self._assembled.handlers)
+        api.connect(self._assembled.objects, self._changes)
         self._snapshot = Snapshot(self._assembled.cache)
         self._loop = OwnLoop()
         self._closed = False
@@ -96,6 +130,12 @@ class Simulation:
     ) -> None:
         self.close()
 
+    def with_config(self, config: str | Path | Mapping[str, Any] | None) -> Simulation:
+        """Another simulation of the same objects, where they are now: only its configuration differs."""
+        other = Simulation(config, **self._settings)
+        other.add(*(obj for store in self._assembled.objects for obj in store))
+        return other
+
     def close(self) -> None:
         """Nothing can be scheduled or explained any more; placements and events can still be read. Idempotent."""
         self._closed = True
@@ -106,7 +146,7 @@ class Simulation:
 
         What an API server fills in is filled in: namespaces, names of schedulers, uids, requests for limits.
         """
-        stores, handlers = self._assembled.objects, self._assembled.handlers
+        stores, handlers = self._assembled.objects, self._changes
         for obj in objects:
             _check_object(obj)
         for obj in map(completed, objects):
@@ -139,7 +179,7 @@ class Simulation:
         current = store.get(wanted.metadata.name, wanted.metadata.namespace)
         if current is None:
             raise InvalidObjectError("there is no such object", kind=type(obj).__name__, name=wanted.metadata.key)
-        self._assembled.handlers.delete(current)
+        self._changes.delete(current)
 
     def schedule(self) -> dict[str, str | None]:
         """Try every pod that is ready. Returns all pods by `namespace/name` with their node, None for those without."""
@@ -154,6 +194,78 @@ class Simulation:
             raise ValueError(f"time cannot advance by {seconds} seconds")
         self._loop.run(self._advance(seconds))
         return self.schedule()
+
+    def settle(self, *, retry: bool = False) -> None:
+        """Schedule until nothing more happens by itself: pods whose backoff keeps them waiting are tried, too.
+
+        With `retry`, every pod that still waits then is tried once more, also where nothing happened that may help it:
+        what it waits for is afterwards what the cluster lacks now.
+        """
+        self._check_open()
+        self._loop.run(self._settle())
+        if retry and (waiting := self._waiting_in_order()):
+            self._queue_again(waiting)
+            self._loop.run(self._settle())
+
+    @contextmanager
+    def branch(self) -> Iterator[None]:
+        """A hypothesis: everything that happens inside, to objects and to placements, is undone at the end.
+
+        Ties go to the first node by name inside, so that an outcome does not depend on what was tried before; `ties`
+        tells where that mattered. Branches may be nested. Undoing costs as much as what has changed, not as much as
+        the cluster. Time is not turned back.
+        """
+        self._check_open()
+        chance, events, preemptions = self._chance, len(self.events), len(self.preemptions)
+        kept = chance.getstate(), chance.by_name, chance.ties, chance.preemption_ties
+        self._branches.append(events)
+        chance.by_name, chance.ties, chance.preemption_ties = True, {}, {}
+        pending = self._waiting_in_order()
+        was_at_rest = not self._is_ready_to_try()
+        self._changes.begin()
+        try:
+            yield
+        finally:
+            touched = any(before and not before.spec.node_name for before, _ in self.changed_pods().values())
+            self._changes.withdraw()
+            self._loop.run(self._assembled.scheduler.tasks.settle())
+            self._changes.restore()
+            if pending and (touched or not was_at_rest or self._is_ready_to_try()):
+                self._queue_again(pending)
+                if was_at_rest:
+                    self.settle()
+            self._branches.pop()
+            del self.events[events:], self.preemptions[preemptions:]
+            state, chance.by_name, chance.ties, chance.preemption_ties = kept
+            chance.setstate(state)
+
+    def changed_pods(self) -> dict[str, tuple[Pod | None, Pod | None]]:
+        """Before and now, of the pods that changed since the innermost branch began, by `namespace/name`."""
+        return self._changes.changed_pods()
+
+    def events_of_branch(self) -> list[tuple[str, str, str]]:
+        """The events since the innermost branch began."""
+        return self.events[self._branches[-1] :]
+
+    @property
+    def ties(self) -> Mapping[str, tuple[str, ...]]:
+        """By pod: the nodes that were equally good when it was last placed inside this branch."""
+        return self._chance.ties
+
+    def objects(self, kind: type[T]) -> list[T]:
+        """All objects of a kind."""
+        return list(self._assembled.objects.of(kind))
+
+    def get(self, kind: type[T], name: str, namespace: str = "") -> T | None:
+        return self._assembled.objects.of(kind).get(name, namespace)
+
+    def pods_on(self, node_name: str) -> list[Pod]:
+        """The pods that count on a node, sorted by name."""
+        cluster = self._assembled.cache.cluster
+        row = cluster.nodes.row_of.get(node_name)
+        return (
+            sorted([info.pod for info in cluster.pods.on_node(row)], key=lambda pod: pod.key) if row is not None else []
+        )
 
     def nodes(self) -> list[NodeInfo]:
         """Every node with its pods and what is left of it, in zone round-robin order."""
@@ -173,6 +285,21 @@ class Simulation:
         """The explanation as text."""
         return as_text(self.explain(pod))
 
+    def what_if(self, *hypotheses: Hypothesis) -> WhatIfReport:
+        """What would happen if these were done one after the other (`kubesched.apps.plan.hypotheses`).
+
+        ConfigurationError if one makes no sense here, as for a node that is not there.
+        """
+        from kubesched.apps.plan.what_if import what_if  # not at the top: plans are made of simulations
+
+        return what_if(self, hypotheses)
+
+    def what_if_each(self, by: str = "node") -> EachReport:
+        """What the loss of each node, `zone` or value of a label would do, the worst first."""
+        from kubesched.apps.plan.each import each_loss
+
+        return each_loss(self, by)
+
     async def _schedule(self) -> None:
         for _ in range(MOST_ROUNDS + len(self._assembled.objects.of(Pod))):
             if not await self._assembled.scheduler.schedule_pending():
@@ -184,6 +311,29 @@ class Simulation:
         await self.clock.advance(seconds)
         self._assembled.queue.flush_backoff()
         self._assembled.queue.flush_unschedulable_leftover()
+
+    async def _settle(self) -> None:
+        for _ in range(LONGEST_WAIT):
+            await self._schedule()
+            if not self._assembled.queue.counts()[SubQueue.BACKOFF]:
+                return
+            await self._advance(1.0)
+
+    def _is_ready_to_try(self) -> bool:
+        counts = self._assembled.queue.counts()
+        return bool(counts[SubQueue.ACTIVE] or counts[SubQueue.BACKOFF])
+
+    def _waiting_in_order(self) -> list[Pod]:
+        waiting = sorted(self._assembled.queue.waiting(), key=lambda entry: (entry[1].timestamp, entry[1].sequence))
+        return [queued.info.pod for _, queued in waiting]
+
+    def _queue_again(self, pods: Iterable[Pod]) -> None:
+        """In this order."""
+        for pod in pods:
+            current = self.get(Pod, pod.metadata.name, pod.metadata.namespace)
+            assert current is not None
+            self._changes.delete(current)
+            self._changes.add(current)
 
     def _check_open(self) -> None:
         if self._closed:
@@ -235,11 +385,26 @@ def _check_object(obj: Any) -> None:
         raise InvalidObjectError("it has no name", kind=type(obj).__name__, path="metadata.name")
 
 
-class _EventList:
-    """The recorder of a simulation."""
+class _Recorder:
+    """Files the scheduler's events, and who preempted whom."""
 
-    def __init__(self, events: list[tuple[str, str, str]]) -> None:
+    def __init__(self, events: list[tuple[str, str, str]], preemptions: list[Preemption], chance: Chance) -> None:
         self._events = events
+        self._preemptions = preemptions
+        self._chance = chance
 
-    def event(self, regarding: Pod, event_type: str, reason: str, action: str, note: str, **_: object) -> None:
+    def event(
+        self,
+        regarding: Pod,
+        event_type: str,
+        reason: str,
+        action: str,
+        note: str,
+        *,
+        related: Pod | PodGroup | None = None,
+        reporter: str = "",
+    ) -> None:
         self._events.append((regarding.key, reason, note))
+        if reason == "Preempted" and related is not None:
+            tied = self._chance.preemption_ties.get(regarding.spec.node_name, ())
+            self._preemptions.append(Preemption(regarding, related.metadata.key, tied))

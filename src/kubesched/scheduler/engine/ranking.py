@@ -29,6 +29,12 @@ class Ranking(msgspec.Struct, eq=False, gc=False):
             row = self._ranked.best(self._random)
         return self._cluster.nodes.names[row]
 
+    def tied(self) -> list[str]:
+        """The names of all best nodes, sorted: for whoever settles ties another way than by chance."""
+        rows, totals = self.totals()
+        names = self._cluster.nodes.names
+        return sorted([names[row] for row in rows[totals == totals.max()].tolist()])
+
     def by_name(self) -> dict[str, int]:
         """The totals by node name, for whoever must wait before the choice: rows may have changed by then."""
         rows, totals = self.totals()

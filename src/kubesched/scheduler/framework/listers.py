@@ -101,6 +101,9 @@ class ObjectStores:
         self._stores: dict[type, ObjectStore[Any]] = {}
         self._derived: dict[type, object] = {}
 
+    def __iter__(self) -> Iterator[ObjectStore[Any]]:
+        return iter(tuple(self._stores.values()))
+
     def of(self, kind: type[T]) -> ObjectStore[T]:
         store = self._stores.get(kind)
         if store is None:

@@ -10,7 +10,7 @@ that the extenders named is atomic, too.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
@@ -18,7 +18,8 @@ from typing import Final
 import msgspec
 
 from kubesched.errors import IllegalTransitionError, KubeschedError, PluginError, what_and_where
-from kubesched.scheduler.engine import Evaluator, Fit
+from kubesched.objects import Pod
+from kubesched.scheduler.engine import Evaluator, Fit, Ranking
 from kubesched.scheduler.framework import CycleState, Diagnosis, NominatingInfo, QueuedPod, Status
 from kubesched.scheduler.framework.cycle_state import NOBODY
 from kubesched.scheduler.framework.diagnosis import ListedStatuses
@@ -35,6 +36,9 @@ from kubesched.telemetry.logging import log
 CLEAR_NOMINATION = NominatingInfo("")
 NO_NODES = "no nodes available to schedule pods"
 NO_SCORES: Final[Mapping[str, int]] = MappingProxyType({})
+
+NodeChoice = Callable[[Pod, Ranking], str]
+"""Which of a pod's best nodes it gets."""
 
 
 class Decision(msgspec.Struct, frozen=True, eq=False, gc=False):
@@ -61,13 +65,21 @@ class SchedulingCycle:
     """One profile's cycle."""
 
     def __init__(
-        self, profile: Profile, evaluator: Evaluator, cache: Cache, extenders: ExtenderChain, sampler: Sampler
+        self,
+        profile: Profile,
+        evaluator: Evaluator,
+        cache: Cache,
+        extenders: ExtenderChain,
+        sampler: Sampler,
+        choose: NodeChoice | None = None,
     ) -> None:
+        """`choose` settles ties; without it, chance does."""
         self._profile = profile
         self._evaluator = evaluator
         self._cache = cache
         self._extenders = extenders
         self._sampler = sampler
+        self._choose = choose
 
     async def decide(
         self,
@@ -162,7 +174,7 @@ class SchedulingCycle:
         if log.loudest >= 10:
             log_scores(fit, self._evaluator.score(fit), self._profile.score_weights, extender_scores)
         if not extender_scores:
-            return ranking.best()
+            return ranking.best() if self._choose is None else self._choose(fit.pod.pod, ranking)
         totals = {name: total + extender_scores.get(name, 0) for name, total in ranking.by_name().items()}
         highest = max(totals.values())
         return self._profile.handle.random.choice([name for name, total in totals.items() if total == highest])

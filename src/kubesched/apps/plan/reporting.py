@@ -1,0 +1,41 @@
+"""What reports of plans are made of: one structure for text, JSON and Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final
+
+from kubesched.objects import to_builtins
+from kubesched.objects.base import KubeStruct
+
+Progress = Callable[[int, int], None]
+"""Called with what is done and what there is to do."""
+
+MOST_NAMES: Final = 4
+
+
+class ReportPart(KubeStruct):
+    """A frozen value; in JSON its fields are written as Kubernetes would, and those at their default are left out."""
+
+
+def as_data(report: ReportPart) -> Any:
+    """For programs: JSON's own types."""
+    return to_builtins(report)
+
+
+def some(names: Sequence[str], most: int = MOST_NAMES) -> str:
+    """The first of them, and how many there are besides."""
+    shown = ", ".join(names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
+
+
+def counted(number: int, noun: str, plural: str = "") -> str:
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def limited(lines: Iterable[str], most: int) -> list[str]:
+    """The first lines, and how many were left out."""
+    every = list(lines)
+    if len(every) <= most:
+        return every
+    return [*every[:most], f"  … and {len(every) - most} more (-o json has all)"]
