@@ -50,13 +50,14 @@ class Workload(NamedTuple):
 
 def parse_workload(text: str) -> Workload:
     """From `kind/name` or `namespace/kind/name`; ConfigurationError."""
-    *namespace, kind, name = ["", *text.split("/")] if text.count("/") == 1 else text.split("/")
+    parts = text.split("/")
+    namespace, kind, name = ("", *parts) if len(parts) == 2 else parts if len(parts) == 3 else ("", "", "")
     known = _KINDS.get(kind.lower())
-    if known is None or not name or len(namespace) > 1:
+    if known is None or not name:
         raise ConfigurationError(
             [f"{text!r} is no workload: write deploy/NAME, sts/NAME, job/NAME or pod/NAME, after NAMESPACE/ if need be"]
         )
-    return Workload(known, namespace[0] or ("" if known == "Node" else "default"), name)
+    return Workload(known, namespace or ("" if known == "Node" else "default"), name)
 
 
 def workload_of(pod: Pod, simulation: Simulation) -> Workload | None:

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import count
 from typing import Any, Final
 
 from msgspec.structs import replace
 
 from kubesched.objects import Node, Pod
-from kubesched.objects.meta import ObjectMeta
+from kubesched.scheduler.columns import PodTable
 from kubesched.scheduler.framework import ObjectStores
 from kubesched.scheduler.scheduling.event_handlers import EventHandlers
 
 _Key = tuple[type, str]
 _KEPT_AS_THEY_WERE: Final = (Pod, Node)
+
+
+class _Level:
+    """What was there at `begin`, of all that was changed since then."""
+
+    def __init__(self, free_rows: Sequence[int]) -> None:
+        self.free_rows = free_rows
+        self.objects: dict[_Key, Any] = {}
+        self.rows: dict[str, int] = {}  # of pods that were on nodes, by uid
 
 
 class ChangeLog:
@@ -24,10 +33,11 @@ class ChangeLog:
     loop to let go of its node: `withdraw` takes away the pods that have changed, `restore` brings back what was there.
     """
 
-    def __init__(self, objects: ObjectStores, handlers: EventHandlers) -> None:
+    def __init__(self, objects: ObjectStores, handlers: EventHandlers, pods: PodTable) -> None:
         self._objects = objects
         self._handlers = handlers
-        self._levels: list[dict[_Key, Any]] = []
+        self._pods = pods
+        self._levels: list[_Level] = []
         self._restored = count(1)
 
     def add(self, obj: Any) -> None:
@@ -43,7 +53,7 @@ class ChangeLog:
         self._handlers.delete(obj)
 
     def begin(self) -> None:
-        self._levels.append({})
+        self._levels.append(_Level(self._pods.free_rows()))
 
     def withdraw(self) -> None:
         for kind, _, before, now in self._changed():
@@ -51,7 +61,8 @@ class ChangeLog:
                 self._handlers.delete(now)
 
     def restore(self) -> None:
-        pods = []
+        level = self._levels[-1]
+        pods: list[Pod] = []
         for kind, _, before, now in reversed(list(self._changed())):
             if kind is Pod:
                 if before is not None and before is not now:
@@ -63,8 +74,14 @@ class ChangeLog:
                 self._handlers.add(self._newer(before))
             elif now is not before:
                 self._handlers.update(now, self._newer(before))
-        for pod in reversed(pods):
+        placed = [pod for pod in pods if pod.metadata.uid in level.rows]
+        self._pods.free_last([level.rows[pod.metadata.uid] for pod in placed])
+        for pod in reversed(placed):
             self._handlers.add(pod)
+        self._pods.free_last(level.free_rows)
+        for pod in reversed(pods):
+            if pod.metadata.uid not in level.rows:
+                self._handlers.add(pod)
         self._levels.pop()
 
     def changed_pods(self) -> dict[str, tuple[Pod | None, Pod | None]]:
@@ -72,15 +89,20 @@ class ChangeLog:
         return {key: (before, now) for kind, key, before, now in self._changed() if kind is Pod and now is not before}
 
     def _note(self, obj: Any) -> None:
-        if self._levels:
-            metadata: ObjectMeta = obj.metadata
-            key = (type(obj), metadata.key)
-            if key not in self._levels[-1]:
-                self._levels[-1][key] = self._objects.of(type(obj)).get(metadata.name, metadata.namespace)
+        if not self._levels:
+            return
+        level, metadata, kind = self._levels[-1], obj.metadata, type(obj)
+        key = (kind, metadata.key)
+        if key not in level.objects:
+            level.objects[key] = before = self._objects.of(kind).get(metadata.name, metadata.namespace)
+            if kind is Pod and before is not None and before.spec.node_name:  # not one that is about to be bound
+                row = self._pods.row_of(before.metadata.uid)
+                if row is not None:
+                    level.rows[before.metadata.uid] = row
 
     def _changed(self) -> Iterator[tuple[type, str, Any, Any]]:
         """Kind and key, what was there at `begin`, and what is there now."""
-        for (kind, key), before in self._levels[-1].items():
+        for (kind, key), before in self._levels[-1].objects.items():
             yield kind, key, before, self._objects.of(kind).get(key)
 
     def _newer(self, obj: Any) -> Any:

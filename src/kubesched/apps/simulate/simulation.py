@@ -111,7 +111,8 @@ class Simulation:
             plugins=registry,
         )
         self._assembled = build_scheduler(loaded, gates, dependencies)
-        self._changes = ChangeLog(self._assembled.objects, self._assembled.handlers)
+        assembled = self._assembled
+        self._changes = ChangeLog(assembled.objects, assembled.handlers, assembled.cache.cluster.pods)
         api.connect(self._assembled.objects, self._changes)
         self._snapshot = Snapshot(self._assembled.cache)
         self._loop = OwnLoop()
@@ -203,8 +204,9 @@ class Simulation:
         """
         self._check_open()
         self._loop.run(self._settle())
-        if retry and (waiting := self._waiting_in_order()):
-            self._queue_again(waiting)
+        queue = self._assembled.queue
+        if retry and (waiting := queue.waiting()):
+            queue.activate([queued.info for _, queued in waiting])
             self._loop.run(self._settle())
 
     @contextmanager
@@ -220,20 +222,15 @@ class Simulation:
         kept = chance.getstate(), chance.by_name, chance.ties, chance.preemption_ties
         self._branches.append(events)
         chance.by_name, chance.ties, chance.preemption_ties = True, {}, {}
-        pending = self._waiting_in_order()
-        was_at_rest = not self._is_ready_to_try()
+        waiting = self._assembled.queue.checkpoint()
         self._changes.begin()
         try:
             yield
         finally:
-            touched = any(before and not before.spec.node_name for before, _ in self.changed_pods().values())
             self._changes.withdraw()
             self._loop.run(self._assembled.scheduler.tasks.settle())
             self._changes.restore()
-            if pending and (touched or not was_at_rest or self._is_ready_to_try()):
-                self._queue_again(pending)
-                if was_at_rest:
-                    self.settle()
+            self._assembled.queue.restore(waiting)
             self._branches.pop()
             del self.events[events:], self.preemptions[preemptions:]
             state, chance.by_name, chance.ties, chance.preemption_ties = kept
@@ -318,22 +315,6 @@ class Simulation:
             if not self._assembled.queue.counts()[SubQueue.BACKOFF]:
                 return
             await self._advance(1.0)
-
-    def _is_ready_to_try(self) -> bool:
-        counts = self._assembled.queue.counts()
-        return bool(counts[SubQueue.ACTIVE] or counts[SubQueue.BACKOFF])
-
-    def _waiting_in_order(self) -> list[Pod]:
-        waiting = sorted(self._assembled.queue.waiting(), key=lambda entry: (entry[1].timestamp, entry[1].sequence))
-        return [queued.info.pod for _, queued in waiting]
-
-    def _queue_again(self, pods: Iterable[Pod]) -> None:
-        """In this order."""
-        for pod in pods:
-            current = self.get(Pod, pod.metadata.name, pod.metadata.namespace)
-            assert current is not None
-            self._changes.delete(current)
-            self._changes.add(current)
 
     def _check_open(self) -> None:
         if self._closed:

@@ -86,6 +86,17 @@ class PodTable:
         else:
             on_node[row] = None
 
+    def free_rows(self) -> Sequence[int]:
+        """The rows that the next pods get, the last one first."""
+        return tuple(self._free_rows)
+
+    def free_last(self, rows: Sequence[int]) -> None:
+        """As if these free rows had become free last, in this order. Whoever undoes changes gives pods their old rows:
+        of pods that are equal to preemption, the one in the first row counts more.
+        """
+        last = set(rows)
+        self._free_rows = [*sorted((row for row in self._free_rows if row not in last), reverse=True), *rows]
+
     def swap(self, row: int, info: PodInfo) -> None:
         """Replace a pod by a newer version with the same template."""
         self.infos[row] = info

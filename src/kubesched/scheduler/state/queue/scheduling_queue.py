@@ -14,7 +14,8 @@ Whatever leaves the unschedulable or gated pods goes through PreEnqueue again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from itertools import count
 from typing import Any, Final
 
@@ -52,6 +53,9 @@ LEFTOVER_INTERVAL: Final = 30.0
 POD_ADDED: Final = UNSCHEDULED_POD_ADD.label
 POD_UPDATED: Final = UNSCHEDULED_POD_UPDATE.label
 ATTEMPT_FAILED: Final = "ScheduleAttemptFailure"
+
+Checkpoint = Sequence[tuple[SubQueue, QueuedPod, QueuedPod]]
+"""Where each pod waits, and what it was like: the queue keeps pods by identity."""
 
 
 class SchedulingQueue:
@@ -253,6 +257,22 @@ class SchedulingQueue:
             self.done(queued.uid)
         self._is_closed = True
         self._sub_queues.available.set()
+
+    # Going back.
+
+    def checkpoint(self) -> Checkpoint:
+        """Who waits where, for `restore`. No pod may be in flight."""
+        return [(place, queued, copy(queued)) for place, queued in self._sub_queues]
+
+    def restore(self, checkpoint: Checkpoint) -> None:
+        """Let the pods wait as they did, and no others. The pods themselves must be again what they were."""
+        for _, queued in list(self._sub_queues):
+            self._sub_queues.remove(queued.uid)
+        self._pods = {queued.uid: queued for _, queued, _ in checkpoint}
+        for place, queued, was in checkpoint:
+            for field in QueuedPod.__struct_fields__:
+                setattr(queued, field, getattr(was, field))
+            self._sub_queues.put(place, queued)
 
     # Looking in.
 

@@ -55,6 +55,16 @@ class SubQueues:
     def remove(self, uid: str) -> QueuedPod | None:
         return self.active.remove(uid) or self.backoff.remove(uid) or self.unschedulable.remove(uid)
 
+    def put(self, place: SubQueue, queued: QueuedPod) -> None:
+        """A pod that waits nowhere waits there; nobody is asked or told."""
+        match place:
+            case SubQueue.ACTIVE:
+                self.active.push(queued)
+            case SubQueue.BACKOFF:
+                self.backoff.push(queued)
+            case _:
+                self.unschedulable.add(queued)
+
     def counts(self) -> Mapping[SubQueue, int]:
         gated = self.unschedulable.gated_count
         return {
