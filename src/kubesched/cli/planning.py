@@ -25,6 +25,7 @@ from kubesched.objects.manifests import SUFFIXES
 @contextmanager
 def opened_cluster(
     manifests: Sequence[Path] | None,
+    at: str,
     kubeconfig: str,
     config: Path | None,
     feature_gates: str,
@@ -32,7 +33,7 @@ def opened_cluster(
 ) -> Iterator[Simulation]:
     """The cluster in question, to try things on. ConfigurationError if it has no nodes."""
     with Simulation(config, feature_gates=feature_gates, emulated_version=emulated_version) as simulation:
-        simulation.add(*objects_of(manifests, kubeconfig, simulation.gates))
+        simulation.add(*objects_of(manifests, kubeconfig, simulation.gates, at=at))
         if not simulation.objects(Node):
             where = f"in {', '.join(map(str, manifests))}" if manifests else "in the cluster"
             raise ConfigurationError([f"there are no nodes {where}: -f takes the objects of a whole cluster"])

@@ -30,6 +30,7 @@ from kubesched.cli.options import (
     EmulatedVersion,
     GateList,
     KubeconfigFile,
+    Moment,
     ObjectFiles,
     Output,
     OutputFormat,
@@ -86,6 +87,7 @@ def what_if(
     ] = "",
     kubeconfig: KubeconfigFile = "",
     manifests: ObjectFiles = None,
+    at: Moment = "",
     config: ConfigFile = None,
     feature_gates: GateList = "",
     emulated_version: EmulatedVersion = "",
@@ -111,7 +113,7 @@ def what_if(
         raise ConfigurationError(["--each asks about losses only: leave the other hypotheses out"])
     if not each and not typed:
         raise ConfigurationError([f"what if what? Give at least one of {', '.join(HYPOTHESES)} or --each"])
-    with opened_cluster(manifests, kubeconfig, config, feature_gates, emulated_version) as simulation:
+    with opened_cluster(manifests, at, kubeconfig, config, feature_gates, emulated_version) as simulation:
         if each:
             with progress_bar(f"losing each {each}") as progress:
                 losses = each_loss(simulation, each, progress)
