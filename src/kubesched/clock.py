@@ -12,7 +12,9 @@ import itertools
 import time
 from datetime import UTC, datetime
 from time import monotonic
-from typing import Protocol
+from typing import Final, Protocol
+
+_BOOT_CLOCK: Final[int] = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
 class Clock(Protocol):
@@ -22,6 +24,10 @@ class Clock(Protocol):
 
     def monotonic(self) -> float:
         """Seconds on a clock that never goes back. For durations, deadlines and backoff."""
+        ...
+
+    def since_boot(self) -> float:
+        """As `monotonic`, and time for which the machine slept counts, where that can be known (Linux)."""
         ...
 
     async def sleep(self, seconds: float) -> None: ...
@@ -40,6 +46,9 @@ class SystemClock:
     def time(self) -> float:
         return time.time()
 
+    def since_boot(self) -> float:
+        return time.clock_gettime(_BOOT_CLOCK)
+
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
 
@@ -57,6 +66,9 @@ class VirtualClock:
         return self._start + self._elapsed
 
     def monotonic(self) -> float:
+        return self._elapsed
+
+    def since_boot(self) -> float:
         return self._elapsed
 
     async def sleep(self, seconds: float) -> None:

@@ -11,6 +11,7 @@
     └── ClientError             talking to an API server failed
         ├── ApiStatusError      the server answered with a Status other than success
         ├── TransportError      no answer: connection, TLS, time-out
+        ├── NotLeadingError     the request was not sent: this replica's lease was not renewed in time
         ├── SupersededError     the request was not sent: a newer one about the same object takes its place
         └── ExtenderError       an HTTP extender failed, or answered what makes no sense
 
@@ -157,6 +158,10 @@ class TransportError(ClientError):
         self.timed_out = timed_out
         self.untrusted = untrusted
         super().__init__(message)
+
+
+class NotLeadingError(ClientError):
+    """The request was not sent: this replica's lease was not renewed in time, another one may lead."""
 
 
 class SupersededError(ClientError):

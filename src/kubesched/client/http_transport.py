@@ -55,6 +55,7 @@ class HttpTransport:
         body: bytes | None = None,
         time_limit: float,
         discard: bool = False,
+        check: Callable[[], None] | None = None,
     ) -> Response:
         url = f"{self._base}{path}?{query}" if query else f"{self._base}{path}"
         task = _running_task(self._loop)
@@ -65,7 +66,10 @@ class HttpTransport:
                 builder = self._builder(credential, method, url, time_limit)
                 if body is not None:
                     builder = builder.header("Content-Type", content_type).body_bytes(body)
-                answer = await builder.build().send()
+                sent = builder.build()
+                if check is not None:
+                    check()
+                answer = await sent.send()
                 status = answer.status
                 if discard and status < 300:
                     return Response(status, b"", discarded_bytes=int(answer.get_header("content-length") or 0))

@@ -2,10 +2,13 @@
 
     standby ──(lease free or expired)──► leading ──(not renewed within the renew deadline)──► lost: run() returns
        ▲  │ every retry period                │ every retry period
-       └──┘                                   └─(cancelled)──► lease released
+       └──┘                                   ├─(another holder is read)──► lost
+                                              └─(cancelled)──► lease released
 
 Whether a lease has expired is judged by our own monotonic clock, from the moment when we saw it change; the times
-written in the Lease are for people. Whoever loses the lease must end at once: another replica acts from then on.
+written in the Lease are for people. Whoever loses the lease must end at once: another replica acts from then on. So
+must a leader that reads another holder's name in it. (Client-go would try until its renew deadline.) A `Fence` keeps
+back what a leader writes that does not know yet: it is open for a renew deadline from when a renewal was sent.
 
 A coordinated election is the API server's: it writes the holder into the Lease, which the holder then renews until the
 server names somebody else for the next term (CoordinatedLeaderElection).
@@ -16,12 +19,13 @@ from __future__ import annotations
 import asyncio
 import random
 import uuid
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Final
 
 import msgspec
 
 from kubesched.client.backoff import jittered
+from kubesched.client.fence import Fence
 from kubesched.client.lease_lock import LeaderRecord, LeaseLock
 from kubesched.clock import Clock, utc
 from kubesched.errors import ApiStatusError, ConfigurationError, KubeschedError
@@ -58,6 +62,10 @@ def default_identity(hostname: str, rng: random.Random) -> str:
     return f"{hostname}_{uuid.UUID(int=rng.getrandbits(128), version=4)}"
 
 
+class _DeposedError(KubeschedError):
+    """We led, and the lease names somebody else."""
+
+
 class LeaderElector:
     """Runs for leader. Callbacks are plain functions that return soon:
 
@@ -75,6 +83,7 @@ class LeaderElector:
         rng: random.Random,
         *,
         coordinated: bool = False,
+        fence: Fence | None = None,
         on_started_leading: Callable[[], None],
         on_stopped_leading: Callable[[], None],
         on_lost: Callable[[], None] | None = None,
@@ -88,6 +97,8 @@ class LeaderElector:
         self._clock = clock
         self._rng = rng
         self._coordinated = coordinated
+        self._fence = fence or Fence(clock)
+        self._leads = False
         self._on_started_leading = on_started_leading
         self._on_stopped_leading = on_stopped_leading
         self._on_lost = on_lost
@@ -114,12 +125,15 @@ class LeaderElector:
         """Wait for the lease, then keep it. Returns when it is lost; when cancelled, releases it first."""
         try:
             await self._acquire()
+            self._leads = True
             self._on_started_leading()
             try:
                 await self._keep_renewing()
+                self._fence.close()
                 if self._on_lost is not None:
                     self._on_lost()
             finally:
+                self._fence.close()
                 self._tell("stopped leading")
                 # Also after a lost lease, as upstream: if it still is ours, nobody has to wait for its expiry.
                 await self._within(self._timing.renew_deadline, self._release())
@@ -138,11 +152,15 @@ class LeaderElector:
         self._tell("became leader")
 
     async def _keep_renewing(self) -> None:
-        while await self._renew():
-            self._report_leader()
-            await self._clock.sleep(self._timing.retry_period)
+        why = "timed out waiting for the condition"
+        try:
+            while await self._renew():
+                self._report_leader()
+                await self._clock.sleep(self._timing.retry_period)
+        except _DeposedError as error:
+            why = str(error)
         self._report_leader()
-        log.info("Failed to renew lease", lock=str(self._lock), err="timed out waiting for the condition")
+        log.info("Failed to renew lease", lock=str(self._lock), err=why)
 
     async def _renew(self) -> bool:
         """Try until it works, at most for the renew deadline: a request that hangs counts against it too."""
@@ -169,6 +187,8 @@ class LeaderElector:
     async def _try_acquire_or_renew(self) -> bool:
         try:
             return await (self._renew_what_was_given() if self._coordinated else self._acquire_or_renew())
+        except _DeposedError:
+            raise
         except KubeschedError as error:
             log.error("Error retrieving or updating lease lock", error, lock=str(self._lock))
             return False
@@ -181,9 +201,7 @@ class LeaderElector:
         except ApiStatusError as error:
             if error.code != 404:
                 raise
-            mine = self._record(None, transitions=0)
-            await self._lock.create(mine)
-            self._observe(mine)
+            await self._write(self._record(None, transitions=0), self._lock.create)
             return True
         self._take_notice(current)
         if current.holder and self._is_lease_valid() and not self.is_leader:
@@ -191,9 +209,8 @@ class LeaderElector:
             return False
         if self.is_leader and self._on_slow_renewal is not None:
             self._on_slow_renewal()
-        mine = self._record(current, transitions=current.transitions + (0 if self.is_leader else 1))
-        await self._lock.update(mine)
-        self._observe(mine)
+        transitions = current.transitions + (0 if self.is_leader else 1)
+        await self._write(self._record(current, transitions=transitions), self._lock.update)
         return True
 
     async def _renew_what_was_given(self) -> bool:
@@ -218,20 +235,25 @@ class LeaderElector:
         if self._on_slow_renewal is not None:
             self._on_slow_renewal()
         mine = self._record(current, transitions=current.transitions, strategy=current.strategy)
-        await self._lock.update(mine)
-        self._observe(mine)
+        await self._write(mine, self._lock.update)
         return True
 
     async def _renew_optimistically(self) -> bool:
         """Write over what we wrote last, without reading first: right as long as nobody else wrote."""
         mine = self._record(self._observed, transitions=self._observed.transitions)
         try:
-            await self._lock.update(mine)
+            await self._write(mine, self._lock.update)
         except KubeschedError as error:
             log.info("Failed to update lease optimistically, reading it first", v=2, lock=str(self._lock), err=error)
             return False
-        self._observe(mine)
         return True
+
+    async def _write(self, mine: LeaderRecord, write: Callable[[LeaderRecord], Awaitable[None]]) -> None:
+        """Make the lease ours, or keep it so. Time counts from before the server heard of it."""
+        sent_at = self._clock.since_boot()
+        await write(mine)
+        self._observe(mine)
+        self._fence.keep_open(sent_at + self._timing.renew_deadline)
 
     async def _release(self) -> bool:
         """Give the lease back. A renewal that was under way when we were cancelled may arrive between our reading and
@@ -278,6 +300,8 @@ class LeaderElector:
         if read != self._last_read:
             self._observe(read)
             self._last_read = read
+        if self._leads and read.holder not in ("", self._lock.identity):
+            raise _DeposedError(f"the lease is held by {read.holder}")
 
     def _observe(self, record: LeaderRecord) -> None:
         self._observed = record

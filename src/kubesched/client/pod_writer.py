@@ -87,7 +87,12 @@ class PodWriter:
         """Let somebody else bind the pod, when no write of ours about it is under way."""
         metadata = pod.metadata
         call = PodBinding(object_path(_POD, metadata.name, metadata.namespace), metadata.uid)
-        return await self._dispatcher.in_turn(call, bind)
+
+        async def fenced() -> T:
+            self._rest.check_fence()
+            return await bind()
+
+        return await self._dispatcher.in_turn(call, fenced)
 
     async def patch_pod_status(
         self, pod: Pod, condition: PodCondition | None, nominating: NominatingInfo | None

@@ -13,6 +13,7 @@ from typing import Any, Final, Protocol, TypeVar
 
 import msgspec
 
+from kubesched.client.fence import Fence
 from kubesched.client.paths import collection_path, object_path
 from kubesched.client.rate_limit import NO_LIMIT, RateLimiter
 from kubesched.client.retries import MOST_RETRIES, retry_delay
@@ -76,7 +77,10 @@ class RestClient:
         limiter: RateLimiter | None = None,
         observer: RequestObserver | None = None,
         time_limit: float = TIME_LIMIT,
+        fence: Fence | None = None,
     ) -> None:
+        """Behind a `fence`, writes (all but GET) leave only while it is open: NotLeadingError."""
+        self._fence = fence.check if fence is not None else None
         self._transport = transport
         self._host = transport.host
         self._clock = clock
@@ -149,6 +153,7 @@ class RestClient:
                     content_type=content_type,
                     time_limit=self._time_limit,
                     discard=discard,
+                    check=None if method == "GET" else self._fence,
                 )
                 code, received = str(response.status), len(response.body) + response.discarded_bytes
                 if response.status >= 300:
@@ -169,6 +174,11 @@ class RestClient:
                         self._observer.request_retried(verb=method, host=self._host, code=code)
             await self._clock.sleep(delay)
             attempt += 1
+
+    def check_fence(self) -> None:
+        """For a write that goes another way: NotLeadingError if it must not be made."""
+        if self._fence is not None:
+            self._fence()
 
     async def watch(self, path: str, *, query: str, time_limit: float) -> AsyncGenerator[bytes, None]:
         """The chunks of a watch; close it with `aclosing`. Never retried here: the reflector knows where to go on."""

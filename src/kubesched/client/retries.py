@@ -27,8 +27,9 @@ def retry_delay(method: str, error: ClientError, attempt: int, rng: random.Rando
         if error.retry_after is not None:
             return jittered(rng, error.retry_after, 0.1)
         safe = error.code == 429 or method == "GET"
+    elif not isinstance(error, TransportError):
+        return None
     else:
-        assert isinstance(error, TransportError)
         safe = not error.request_sent or (method == "GET" and not error.timed_out)
     if not safe or attempt >= MOST_BLIND_RETRIES:
         return None

@@ -6,7 +6,7 @@ becomes an `ApiStatusError` (by `raise_for_status`).
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from typing import Final, NoReturn, Protocol
 
 import msgspec
@@ -66,10 +66,12 @@ class Transport(Protocol):
         body: bytes | None = None,
         time_limit: float,
         discard: bool = False,
+        check: Callable[[], None] | None = None,
     ) -> Response:
         """Send and wait for the whole answer, whatever its status; TransportError where none came in time (seconds).
 
-        With `discard` the body of a success may be left out.
+        With `discard` the body of a success may be left out. `check` is called right before the request leaves, and
+        keeps it from leaving by raising.
         """
         ...
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from typing import Any, Final
 from urllib.parse import parse_qs
 
@@ -104,7 +104,10 @@ class FakeApiServer:
         body: bytes | None = None,
         time_limit: float,
         discard: bool = False,
+        check: Callable[[], None] | None = None,
     ) -> Response:
+        if check is not None:
+            check()
         self._admit(method, path, query, body)
         if self.failures:
             failure = self.failures.pop(0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from datetime import timedelta
 from typing import Any
 
@@ -47,6 +47,7 @@ class Answers:
         body: bytes | None = None,
         time_limit: float,
         discard: bool = False,
+        check: Callable[[], None] | None = None,
     ) -> Response:
         self.sent.append((path, msgspec.json.decode(body or b"null"), time_limit))
         if isinstance(self._answer, TransportError):

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 import pytest
 
+from kubesched.client.fence import Fence
 from kubesched.client.leader_election import ElectionTiming, LeaderElector, default_identity
 from kubesched.client.lease_lock import LeaseLock
 from kubesched.client.rest import RestClient
 from kubesched.client.transport import JSON, Response
 from kubesched.clock import VirtualClock
-from kubesched.errors import ConfigurationError, TransportError
+from kubesched.errors import ConfigurationError, NotLeadingError, TransportError
 from kubesched.testing.fake_api_server import FakeApiServer, failure
 
 LEASES = "/apis/coordination.k8s.io/v1/leases"
@@ -43,6 +44,7 @@ class Link(FakeApiServer):
         body: bytes | None = None,
         time_limit: float,
         discard: bool = False,
+        check: Callable[[], None] | None = None,
     ) -> Response:
         if self.is_cut:
             raise TransportError("no route to host")
@@ -65,12 +67,14 @@ class Candidate:
         lock = LeaseLock(rest, namespace="kube-system", name="kube-scheduler", identity=identity)
         self.heard: list[str] = []
         self.leading = False
+        self.fence = Fence(clock)
         self.elector = LeaderElector(
             lock,
             ElectionTiming(),
             clock,
             rng,
             coordinated=coordinated,
+            fence=self.fence,
             on_started_leading=self._started,
             on_stopped_leading=self._stopped,
             on_new_leader=lambda leader: self.heard.append(f"leader {leader}"),
@@ -89,6 +93,14 @@ class Candidate:
 
     def start(self) -> None:
         self.task = asyncio.create_task(self.elector.run())
+
+    @property
+    def may_write(self) -> bool:
+        try:
+            self.fence.check()
+        except NotLeadingError:
+            return False
+        return True
 
     async def cancel(self) -> None:
         assert self.task is not None
@@ -270,6 +282,49 @@ async def test_a_hanging_server_does_not_keep_a_leader() -> None:
         assert a.task.done()
 
 
+async def test_writes_are_fenced_before_others_may_lead() -> None:
+    """A leader may write for a renew deadline from when it sent its last renewal, and knows it without being told."""
+    scene = Scene()
+    a = scene.candidate("a")
+    assert not a.may_write
+    a.start()
+    await scene.wait()
+    await scene.wait(60)
+    assert a.may_write
+    a.link.hangs = True
+    await scene.wait(8)
+    assert a.may_write, "its last renewal was two seconds old at most"
+    await scene.wait(2.1)
+    assert a.leading, "it still tries to renew"
+    assert not a.may_write
+    a.link.hangs = False
+    await a.cancel()
+
+
+async def test_a_suspended_leader_may_not_write() -> None:
+    """It goes on where it was, before any timer of its own runs: the clock says that it is too late."""
+    scene = Scene()
+    async with scene.leading("a") as a:
+        await scene.wait(2.1)
+        assert a.may_write
+        scene.clock.tick(22)
+        assert not a.may_write
+        await scene.wait()
+        await scene.wait(0.1)
+        assert a.may_write, "nobody else took the lease: it was renewed"
+
+
+async def test_the_lease_is_given_back_behind_a_closed_fence() -> None:
+    """Nothing may be written once others can lead; a renewal that is answered late does not open it again."""
+    scene = Scene()
+    async with scene.leading("a") as a:
+        await a.cancel()
+        assert scene.spec["holderIdentity"] == ""
+        assert not a.may_write
+        a.fence.keep_open(1e9)
+        assert not a.may_write
+
+
 async def test_a_conflict_is_read_again() -> None:
     """Somebody touched the lease (a label): the optimistic write fails, the next one is right."""
     scene = Scene()
@@ -302,8 +357,10 @@ async def test_a_lease_taken_by_another_is_not_taken_back() -> None:
         stolen = dict(scene.server.objects[LEASES][KEY])
         stolen["spec"] = {**stolen["spec"], "holderIdentity": "thief"}
         scene.server.put(LEASES, stolen)
+        await scene.wait(2.1)
+        assert not a.leading, "it read another holder's name"
+        assert not a.may_write
         await scene.wait(13)
-        assert not a.leading
         assert scene.spec["holderIdentity"] == "thief"
 
 

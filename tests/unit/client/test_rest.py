@@ -8,11 +8,12 @@ import random
 import msgspec
 import pytest
 
+from kubesched.client.fence import Fence
 from kubesched.client.rate_limit import RateLimiter
 from kubesched.client.rest import FinishedRequest, RestClient, manifest_json
 from kubesched.client.transport import Response
 from kubesched.clock import VirtualClock
-from kubesched.errors import ApiStatusError, TransportError
+from kubesched.errors import ApiStatusError, NotLeadingError, TransportError
 from kubesched.objects import Pod
 from kubesched.objects.meta import ObjectMeta
 from kubesched.testing.fake_api_server import FakeApiServer, failure
@@ -123,3 +124,19 @@ async def test_an_answer_that_is_no_status() -> None:
 def test_manifest_json_of_a_default_object() -> None:
     """Valid JSON even where every field is at its default."""
     assert msgspec.json.decode(manifest_json(Pod())) == {"apiVersion": "v1", "kind": "Pod"}
+
+
+async def test_writes_leave_only_through_an_open_fence() -> None:
+    """Asked when the request is sent: not when it is made, nor before it waited for its turn."""
+    server, clock = FakeApiServer(), VirtualClock()
+    server.put("/api/v1/pods", {"metadata": {"name": "p", "namespace": "d"}})
+    fence, limiter = Fence(clock), RateLimiter(clock, qps=1.0, burst=1)
+    rest = RestClient(server, clock, random.Random(1), limiter=limiter, fence=fence)
+    await rest.get(Pod, "p", "d")
+    fence.keep_open(1.5)
+    patches = [asyncio.create_task(rest.patch(Pod, "p", {}, namespace="d")) for _ in range(3)]
+    await clock.advance(0)
+    await clock.advance(10)
+    done = await asyncio.gather(*patches, return_exceptions=True)
+    assert [isinstance(result, NotLeadingError) for result in done] == [False, True, True]
+    assert len(server.calls_of("PATCH")) == 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from random import Random
 from typing import Any, Final
 
@@ -14,12 +14,13 @@ import msgspec
 from kubesched.client.connect import from_kubeconfig, in_cluster
 from kubesched.client.connection import Connection
 from kubesched.client.exec_credentials import ExecObserver
+from kubesched.client.fence import Fence
 from kubesched.client.http_transport import HttpTransport
 from kubesched.client.kubeconfig import load
 from kubesched.client.rate_limit import RateLimiter
 from kubesched.client.request_metrics import RequestMetrics
 from kubesched.client.rest import RestClient
-from kubesched.client.transport import TIME_LIMIT
+from kubesched.client.transport import TIME_LIMIT, Transport
 from kubesched.clock import Clock
 from kubesched.config.model import ClientConnectionConfiguration
 from kubesched.errors import TransportError
@@ -27,6 +28,8 @@ from kubesched.telemetry.version import KUBERNETES_VERSION, PROGRAM_VERSION
 
 USER_AGENT: Final = f"kubesched/{PROGRAM_VERSION} ({sys.platform}/{platform.machine()}) kubernetes/{KUBERNETES_VERSION}"
 SERVICE_HOST: Final = "KUBERNETES_SERVICE_HOST"
+
+MakeTransport = Callable[[Connection], Transport]
 
 
 def choose_connection(
@@ -62,16 +65,20 @@ class Clients:
         clock: Clock,
         random: Random,
         observer: RequestMetrics,
+        *,
+        fence: Fence | None = None,
+        make_transport: MakeTransport = HttpTransport,
     ) -> None:
-        self._transport = HttpTransport(connection)
+        """What `main` and `events` write leaves only while the `fence` is open."""
+        self._transport = make_transport(connection)
         self._config = config
         self._clock = clock
         self._random = random
         self._observer = observer
-        self.main = self.client()
-        self.events = self.client()
+        self.main = self.client(fence=fence)
+        self.events = self.client(fence=fence)
 
-    def client(self, time_limit: float = TIME_LIMIT) -> RestClient:
+    def client(self, time_limit: float = TIME_LIMIT, *, fence: Fence | None = None) -> RestClient:
         """Another client with a rate limit of its own."""
         limiter = RateLimiter(self._clock, qps=self._config.qps, burst=self._config.burst)
         return RestClient(
@@ -81,6 +88,7 @@ class Clients:
             limiter=limiter,
             observer=self._observer,
             time_limit=time_limit,
+            fence=fence,
         )
 
     async def close(self) -> None:

@@ -2,7 +2,7 @@
 
     take the port ► look at the API server ► serve ► watch and sync ► be elected ► decide
                                                                                       │ SIGTERM
-    close ◄ stop serving ◄ write the last events ◄ give the lease back ◄ finish bindings ◄ no more decisions
+    close ◄ stop serving ◄ give the lease back ◄ write the last events ◄ finish bindings ◄ no more decisions
 
 A lost lease ends the process at once: another replica may act already. So does a second signal.
 """
@@ -26,7 +26,7 @@ from prometheus_client import CollectorRegistry
 
 from kubesched.apps.run.clients import Clients, choose_connection
 from kubesched.apps.run.dump import log_state
-from kubesched.apps.run.election import make_election
+from kubesched.apps.run.election import Election
 from kubesched.apps.run.extenders import connect_extenders, leave_to_extenders
 from kubesched.apps.run.informers import AccessCheck, Watches, watched_kinds
 from kubesched.apps.run.observers import (
@@ -42,6 +42,7 @@ from kubesched.apps.run.observers import (
 )
 from kubesched.apps.run.recorders import ProfileRecorders
 from kubesched.apps.run.serving import EndpointOptions, Endpoints
+from kubesched.client.fence import Fence
 from kubesched.client.pod_writer import PodWriter
 from kubesched.client.request_metrics import RequestMetrics
 from kubesched.clock import Clock, SystemClock
@@ -122,7 +123,9 @@ class SchedulerProcess:
         self._config = config
         client = config.client_connection
         connection = choose_connection(client.kubeconfig, clock, master=settings.master, observer=requests)
-        self._clients = Clients(connection, client, clock, random, requests)
+        self._fence = Fence(clock)
+        fence = self._fence if self._elects else None
+        self._clients = Clients(connection, client, clock, random, requests, fence=fence)
         self._hostname = socket.gethostname()
         self._recorders = ProfileRecorders(
             self._clients.events,
@@ -155,15 +158,16 @@ class SchedulerProcess:
         self._watches = Watches(
             self._clients.main, clock, random, self._assembled.handlers, metrics.event_handling_duration
         )
-        self._elector, self._candidacy = make_election(
+        self._election = Election(
             config.leader_election,
             self._clients,
             clock,
             random,
             gates=settings.gates,
             hostname=self._hostname,
-            recorders=self._recorders,
+            scheduler_name=config.profiles[0].scheduler_name,
             metrics=metrics.leader_election,
+            fence=self._fence,
             on_started_leading=self._start_deciding,
             on_lost=self._lost_lease,
         )
@@ -188,8 +192,8 @@ class SchedulerProcess:
             self._recorders.start()
             if self._endpoints is not None:
                 self._start("serving", self._endpoints.serve(self._pages()))
-            if self._candidacy is not None and self._elects:
-                self._start("candidacy", self._candidacy.run())
+            if self._elects:
+                self._election.stand()
             self._start("leading", self._lead())
             await self._over
         finally:
@@ -215,7 +219,7 @@ class SchedulerProcess:
         if not (self._elects and self._config.delay_cache_until_active):
             await self._sync()
         if self._elects:
-            await self._elector.run()
+            await self._election.run()
         else:
             self._start_deciding()
 
@@ -282,8 +286,9 @@ class SchedulerProcess:
         await self._cancel("deciding")
         await self._cancel("flushing")
         await self._assembled.scheduler.tasks.stop(BINDING_GRACE)
-        await self._cancel("leading")
         await self._recorders.stop(grace=EVENT_GRACE)
+        await self._cancel("leading")
+        await self._election.stop()
         await self._cancel("missing kinds")
         await self._watches.stop()
         if self._endpoints is not None:
@@ -304,7 +309,7 @@ class SchedulerProcess:
 
     def _pages(self) -> Pages:
         gates = self._settings.gates
-        election = HealthCheck("leaderElection", self._elector.health_problem)
+        election = HealthCheck("leaderElection", self._election.health_problem)
         electing = [election] if self._elects else []
         shutdown = HealthCheck("shutdown", lambda: "process is shutting down" if self._is_stopping else None)
         synced = HealthCheck("sched-handler-sync", lambda: self._watches.sync_problem)

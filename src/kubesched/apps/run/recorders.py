@@ -10,7 +10,6 @@ from kubesched.client.recorder import EventRecorder
 from kubesched.client.rest import RestClient
 from kubesched.clock import Clock
 from kubesched.objects import Pod, PodGroup
-from kubesched.objects.meta import ObjectReference
 
 
 class ProfileRecorders:
@@ -39,10 +38,6 @@ class ProfileRecorders:
         """Who reports is the scheduler of the pod, unless a different one is named: that of a preemptor, say."""
         recorder = self._recorders.get(reporter or regarding.spec.scheduler_name, self._first)
         recorder.event(regarding, event_type, reason, action, note, related=related)
-
-    def election_event(self, lease: ObjectReference, note: str) -> None:
-        """What happened to our leadership, as client-go's resource lock reports it."""
-        self._first.event(lease, "Normal", "LeaderElection", "LeaderElection", note)
 
     def start(self) -> None:
         for recorder in self._recorders.values():

@@ -8,7 +8,6 @@ from kubesched.apps.run.recorders import ProfileRecorders
 from kubesched.client.recorder import GATHER_SECONDS
 from kubesched.client.rest import RestClient
 from kubesched.clock import VirtualClock
-from kubesched.objects.meta import ObjectReference
 from kubesched.scheduler.framework import EventRecorder
 from kubesched.testing import make_pod
 from kubesched.testing.fake_api_server import FakeApiServer
@@ -20,7 +19,7 @@ def fits_the_framework(recorders: ProfileRecorders) -> EventRecorder:
 
 
 async def test_events_are_reported_in_the_name_of_the_pods_scheduler() -> None:
-    """Of the preemptor's for a victim; of the first profile's for what concerns no pod."""
+    """Of the preemptor's for a victim."""
     server, clock = FakeApiServer(), VirtualClock()
     rest = RestClient(server, clock, Random(1))
     recorders = ProfileRecorders(rest, clock, Random(1), scheduler_names=["first", "second"], hostname="host")
@@ -28,7 +27,6 @@ async def test_events_are_reported_in_the_name_of_the_pods_scheduler() -> None:
     ours, theirs = make_pod("ours", scheduler="first"), make_pod("theirs", scheduler="second")
     recorders.event(theirs, "Normal", "Scheduled", "Binding", "…")
     recorders.event(theirs, "Normal", "Preempted", "Preempting", "…", related=ours, reporter="first")
-    recorders.election_event(ObjectReference(kind="Lease", name="lock", namespace="kube-system"), "host became leader")
     await clock.advance(0)
     await clock.advance(GATHER_SECONDS)
     await recorders.stop(grace=0)
@@ -36,5 +34,4 @@ async def test_events_are_reported_in_the_name_of_the_pods_scheduler() -> None:
     assert {(event["reason"], event["reportingController"]) for event in events} == {
         ("Scheduled", "second"),
         ("Preempted", "first"),
-        ("LeaderElection", "first"),
     }
