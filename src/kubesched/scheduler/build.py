@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from random import Random
+from dataclasses import dataclass, field
 
-from kubesched.clock import Clock
 from kubesched.config import FeatureGates, KubeSchedulerConfiguration
 from kubesched.errors import ConfigurationError
 from kubesched.objects import Pod
@@ -14,22 +12,15 @@ from kubesched.objects.pod_resources import ResourceFeatures
 from kubesched.scheduler.columns import ClusterTables
 from kubesched.scheduler.engine import BYTES_FOR_EVALUATIONS, Evaluator, Lineup
 from kubesched.scheduler.framework import (
-    ApiWriter,
-    DeviceObserver,
     EventHint,
-    EventRecorder,
     ObjectStores,
     PluginFactory,
-    PreemptionObserver,
-    SilentDeviceObserver,
-    SilentPreemption,
-    SilentVolumeObserver,
     Stopwatch,
-    VolumeObserver,
 )
 from kubesched.scheduler.framework.events import ANY_EVENT
+from kubesched.scheduler.framework.handle import ExternalServices, SharedServices, services_of
 from kubesched.scheduler.plugins.registry import IN_TREE
-from kubesched.scheduler.runtime.handle import SharedServices
+from kubesched.scheduler.runtime.handle import SchedulerActions
 from kubesched.scheduler.runtime.observer import PluginObserver, SilentObserver
 from kubesched.scheduler.runtime.plugin_building import merged_registry
 from kubesched.scheduler.runtime.profile import Profile
@@ -52,26 +43,20 @@ from kubesched.scheduler.state.nominator import PodNominator
 from kubesched.scheduler.state.queue import SILENT, QueueObserver, QueueSettings, SchedulingQueue
 
 
-@dataclass(kw_only=True)
-class Dependencies:
-    """What a scheduler needs from outside: the API server, time, chance, and somebody to watch."""
+@dataclass(frozen=True, kw_only=True)
+class Dependencies(ExternalServices):
+    """What a scheduler needs from outside: the API server, time, randomness, and observers of what it does."""
 
-    api: ApiWriter
-    recorder: EventRecorder
-    clock: Clock
-    random: Random
     choose: NodeChoice | None = None
     """Which of the best nodes a pod gets, instead of a random one."""
     extenders: Sequence[CyclingExtender] = ()
     plugins: Mapping[str, PluginFactory] | None = None
     """Out-of-tree plugins by name."""
-    attempts: AttemptObserver | None = None
-    queue: QueueObserver = SILENT
-    calls: PluginObserver | None = None
-    preemption: PreemptionObserver | None = None
-    volumes: VolumeObserver | None = None
-    devices: DeviceObserver | None = None
-    pod_groups: PodGroupObserver | None = None
+    attempt_observer: AttemptObserver = field(default_factory=SilentAttempts)
+    queue_observer: QueueObserver = SILENT
+    plugin_observer: PluginObserver | None = None
+    """None: no calls of plugins are timed."""
+    pod_group_observer: PodGroupObserver = field(default_factory=SilentPodGroups)
     assumed_ttl: float | None = None
     max_unschedulable: float = 300.0
 
@@ -91,14 +76,22 @@ class Assembled:
 
 def build_scheduler(config: KubeSchedulerConfiguration, gates: FeatureGates, dependencies: Dependencies) -> Assembled:
     """Raises ConfigurationError with everything that is wrong in the configuration's profiles."""
-    clock, attempts, tasks = dependencies.clock, dependencies.attempts or SilentAttempts(), BackgroundTasks()
+    clock, attempts, tasks = dependencies.clock, dependencies.attempt_observer, BackgroundTasks()
     cluster, objects = ClusterTables(resource_features(gates)), ObjectStores()
     cache = Cache(cluster, clock, ttl=dependencies.assumed_ttl)
     nominator = PodNominator(objects.of(Pod))
-    services = _shared_services(cache, objects, nominator, gates, dependencies)
-    profiles = _profiles(config, services, dependencies)
+    services = SharedServices(
+        **services_of(dependencies, ExternalServices),
+        cluster=cluster,
+        objects=objects,
+        gates=gates,
+        nominator=nominator,
+        pod_groups=cache.pod_groups,
+    )
+    # The queue needs the plugins' hints, and is therefore built after them.
+    actions = SchedulerActions(activate=lambda pods: queue.activate(pods), start_task=tasks.start)
+    profiles = _profiles(config, services, actions, dependencies)
     queue = _queue(config, profiles, nominator, gates, dependencies)
-    services.activate, services.start_task = queue.activate, tasks.start
 
     memory = BYTES_FOR_EVALUATIONS // len(profiles)
     evaluators = {
@@ -126,7 +119,7 @@ def build_scheduler(config: KubeSchedulerConfiguration, gates: FeatureGates, dep
         conditions=PodGroupConditions(objects, clock),
         start_task=tasks.start,
         clock=clock,
-        observer=dependencies.pod_groups or SilentPodGroups(),
+        observer=dependencies.pod_group_observer,
         preemption=PodGroupPreemption(cache, objects) if gates.enabled("WorkloadAwarePreemption") else None,
     )
     scheduler = Scheduler(
@@ -146,7 +139,7 @@ def build_scheduler(config: KubeSchedulerConfiguration, gates: FeatureGates, dep
         queue,
         objects,
         profiles.keys(),
-        rejects_waiting=lambda pod: services.waiting.reject(pod.metadata.uid),
+        rejects_waiting=lambda pod: actions.waiting.reject(pod.metadata.uid),
         wakes_on_new_pods=gates.enabled("GangScheduling"),
         tainted_slices=TaintedSlices(objects) if gates.enabled("DRADeviceTaintRules") else None,
     )
@@ -171,36 +164,16 @@ def resource_features(gates: FeatureGates) -> ResourceFeatures:
     )
 
 
-def _shared_services(
-    cache: Cache, objects: ObjectStores, nominator: PodNominator, gates: FeatureGates, dependencies: Dependencies
-) -> SharedServices:
-    return SharedServices(
-        cluster=cache.cluster,
-        objects=objects,
-        clock=dependencies.clock,
-        random=dependencies.random,
-        gates=gates,
-        api=dependencies.api,
-        recorder=dependencies.recorder,
-        nominator=nominator,
-        pod_groups=cache.pod_groups,
-        extenders=dependencies.extenders,
-        preemption_observer=dependencies.preemption or SilentPreemption(),
-        volume_observer=dependencies.volumes or SilentVolumeObserver(),
-        device_observer=dependencies.devices or SilentDeviceObserver(),
-    )
-
-
 def _profiles(
-    config: KubeSchedulerConfiguration, services: SharedServices, dependencies: Dependencies
+    config: KubeSchedulerConfiguration, services: SharedServices, actions: SchedulerActions, dependencies: Dependencies
 ) -> dict[str, Profile]:
     registry = merged_registry(IN_TREE, dependencies.plugins or {})
-    observer = dependencies.calls or SilentObserver()
+    observer = dependencies.plugin_observer or SilentObserver()
     profiles: dict[str, Profile] = {}
     problems: list[str] = []
     for profile_config in config.profiles:
         try:
-            profile = Profile(profile_config, registry, services, observer)
+            profile = Profile(profile_config, registry, services, actions, observer)
         except ConfigurationError as error:
             problems += error.problems
         else:
@@ -235,7 +208,7 @@ def _queue(
         hints={name: _hints(profile, dependencies) for name, profile in profiles.items()},
         settings=settings,
         nominator=nominator,
-        observer=dependencies.queue,
+        observer=dependencies.queue_observer,
     )
 
 
@@ -245,7 +218,8 @@ def _hints(profile: Profile, dependencies: Dependencies) -> Mapping[str, Sequenc
 
 
 def _stopwatch(profile: Profile, dependencies: Dependencies) -> Stopwatch | None:
-    return Stopwatch(dependencies.calls, dependencies.clock, profile.name) if dependencies.calls is not None else None
+    observer = dependencies.plugin_observer
+    return Stopwatch(observer, dependencies.clock, profile.name) if observer is not None else None
 
 
 def _evaluator(

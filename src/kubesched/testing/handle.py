@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Coroutine, Iterable, Sequence
+from collections.abc import Coroutine, Iterable
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
@@ -17,20 +17,14 @@ from kubesched.objects import Namespace, Node, Pod
 from kubesched.scheduler.columns import Booleans, ClusterTables, NodeView, PodInfo
 from kubesched.scheduler.framework import (
     CycleState,
-    DeviceObserver,
-    Extender,
     FilterPlugin,
+    Handle,
     ObjectStores,
     Plugin,
-    PreemptionObserver,
     PreFilterPlugin,
     PreScorePlugin,
     ScorePlugin,
-    SilentDeviceObserver,
-    SilentPreemption,
-    SilentVolumeObserver,
     Status,
-    VolumeObserver,
     WaitingPod,
 )
 from kubesched.scheduler.state.nominator import PodNominator
@@ -38,9 +32,9 @@ from kubesched.scheduler.state.pod_groups import PodGroups
 from kubesched.testing.recording import RecordingApi, RecordingRecorder
 
 
-@dataclass
-class FakeHandle:
-    """Implements `kubesched.scheduler.framework.Handle` over objects given by the test; records what plugins write."""
+@dataclass(frozen=True, kw_only=True)
+class FakeHandle(Handle):
+    """A handle over objects given by the test; it records what plugins write."""
 
     cluster: ClusterTables = field(default_factory=ClusterTables)
     objects: ObjectStores = field(default_factory=ObjectStores)
@@ -51,16 +45,12 @@ class FakeHandle:
     recorder: RecordingRecorder = field(default_factory=RecordingRecorder)
     nominator: PodNominator = field(default_factory=PodNominator)
     pod_groups: PodGroups = field(default_factory=PodGroups)
-    extenders: Sequence[Extender] = ()
     profile_name: str = "default-scheduler"
     waiting: dict[str, WaitingPod] = field(default_factory=dict)
     activated: list[PodInfo] = field(default_factory=list)
-    preemption_observer: PreemptionObserver = field(default_factory=SilentPreemption)
-    volume_observer: VolumeObserver = field(default_factory=SilentVolumeObserver)
-    device_observer: DeviceObserver = field(default_factory=SilentDeviceObserver)
     tasks: list[asyncio.Task[None]] = field(default_factory=list)
     """What plugins started beside the scheduling; a test awaits it."""
-    filters: Sequence[FilterPlugin] = ()
+    filters: list[FilterPlugin] = field(default_factory=list)
     """The filters that `fits_with_nominated` asks; nominated pods are not considered."""
 
     def waiting_pods(self) -> Iterable[WaitingPod]:

@@ -75,8 +75,8 @@ class CoreTarget:
             recorder=QuietRecorder(),
             clock=clock,
             random=Random(0),  # noqa: S311 - chance that can be repeated
-            attempts=self,
-            calls=self,
+            attempt_observer=self,
+            plugin_observer=self,
         )
         loaded = load_config_file(config, feature_gates) if config else default_config(feature_gates)
         self.assembled: Assembled = build_scheduler(loaded, feature_gates, dependencies)

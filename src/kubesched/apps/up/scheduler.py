@@ -70,7 +70,7 @@ class UpScheduler:
                 random=random,
                 extenders=connect_extenders(config, clock),
                 plugins=plugins,
-                attempts=attempts,
+                attempt_observer=attempts,
             ),
         )
         self._watches = Watches(

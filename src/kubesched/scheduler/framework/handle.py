@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import enum
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from random import Random
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -15,11 +16,11 @@ from kubesched.objects import Pod, PodGroup
 from kubesched.objects.pod import PodCondition
 from kubesched.scheduler.columns import Booleans, ClusterTables, Journal, NodeView, PodInfo
 from kubesched.scheduler.framework.cycle_state import CycleState
-from kubesched.scheduler.framework.device_observer import DeviceObserver
+from kubesched.scheduler.framework.device_observer import DeviceObserver, SilentDeviceObserver
 from kubesched.scheduler.framework.listers import ObjectStores
 from kubesched.scheduler.framework.pod_group import PodGroupStates
-from kubesched.scheduler.framework.preemption import PreemptionObserver, Victims
-from kubesched.scheduler.framework.volume_observer import VolumeObserver
+from kubesched.scheduler.framework.preemption import PreemptionObserver, SilentPreemption, Victims
+from kubesched.scheduler.framework.volume_observer import SilentVolumeObserver, VolumeObserver
 
 T = TypeVar("T")
 
@@ -170,57 +171,63 @@ class Extender(Protocol):
         ...
 
 
-class Handle(Protocol):
-    """One per profile, given to every plugin's factory."""
+@dataclass(frozen=True, kw_only=True)
+class ExternalServices:
+    """What a scheduler is given from outside, as far as its plugins may use it, too."""
 
-    @property
-    def profile_name(self) -> str: ...
-    @property
-    def cluster(self) -> ClusterTables:
-        """Nodes and placed pods, in columns. Read only."""
-        ...
+    api: ApiWriter
+    recorder: EventRecorder
+    clock: Clock
+    random: Random
+    extenders: Sequence[Extender] = ()
+    preemption_observer: PreemptionObserver = field(default_factory=SilentPreemption)
+    volume_observer: VolumeObserver = field(default_factory=SilentVolumeObserver)
+    device_observer: DeviceObserver = field(default_factory=SilentDeviceObserver)
 
-    @property
-    def objects(self) -> ObjectStores:
-        """What the informers know of all other kinds."""
-        ...
 
-    @property
-    def clock(self) -> Clock: ...
-    @property
-    def random(self) -> Random: ...
-    @property
-    def gates(self) -> FeatureGates: ...
-    @property
-    def api(self) -> ApiWriter: ...
-    @property
-    def recorder(self) -> EventRecorder: ...
-    @property
-    def nominator(self) -> Nominator: ...
-    @property
-    def pod_groups(self) -> PodGroupStates: ...
-    @property
-    def extenders(self) -> Sequence[Extender]: ...
-    @property
-    def preemption_observer(self) -> PreemptionObserver: ...
-    @property
-    def volume_observer(self) -> VolumeObserver: ...
-    @property
-    def device_observer(self) -> DeviceObserver: ...
+@dataclass(frozen=True, kw_only=True)
+class SharedServices(ExternalServices):
+    """What all profiles of a scheduler share, and plugins may use. A new service is a field here, and nowhere else."""
+
+    cluster: ClusterTables
+    """Nodes and placed pods, in columns. Read only."""
+    objects: ObjectStores
+    """What the informers know of all other kinds."""
+    gates: FeatureGates
+    nominator: Nominator
+    pod_groups: PodGroupStates
+
+
+def services_of(record: ExternalServices, kind: type[ExternalServices]) -> dict[str, Any]:
+    """The services of a kind that a record has, as keywords for another record."""
+    return {one.name: getattr(record, one.name) for one in fields(kind)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Handle(SharedServices, ABC):
+    """All that a plugin knows of the scheduler: the shared services, and what it may ask for. One per profile."""
+
+    profile_name: str
+
+    @abstractmethod
     def waiting_pods(self) -> Iterable[WaitingPod]: ...
+
+    @abstractmethod
     def waiting_pod(self, uid: str) -> WaitingPod | None: ...
+
+    @abstractmethod
     def cancel_binding(self, uid: str, reason: str) -> bool:
         """Stop a pod that is in its PreBind (it is to be preempted). False if there is nothing to stop."""
-        ...
 
+    @abstractmethod
     def activate(self, pods: Iterable[PodInfo]) -> None:
         """Try these pods at once, if they are waiting in the queue."""
-        ...
 
+    @abstractmethod
     def start_task(self, work: Coroutine[Any, Any, None]) -> None:
         """Run something beside the scheduling of pods; it is waited for when the scheduler stops."""
-        ...
 
+    @abstractmethod
     def fits_with_nominated(
         self, state: CycleState, pod: PodInfo, nodes: NodeView, *, passed_before: bool = False
     ) -> Booleans:
@@ -229,8 +236,7 @@ class Handle(Protocol):
         Fits are what is left after both passes: with the nominated pods of equal or higher priority, and without.
         Nodes that have `passed_before` did so with other pods: whoever looks at nodes alone is not asked again.
         """
-        ...
 
+    @abstractmethod
     def reasons_with_nominated(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Counter[str]:
         """Why nodes fail the question of `fits_with_nominated`: each reason with the number of nodes that gave it."""
-        ...

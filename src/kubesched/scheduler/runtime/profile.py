@@ -38,11 +38,12 @@ from kubesched.scheduler.framework import (
     QueueSortPlugin,
     ReservePlugin,
     ScorePlugin,
+    SharedServices,
     Status,
 )
 from kubesched.scheduler.framework.stopwatch import timed_plugin, timed_plugin_async, timed_point
 from kubesched.scheduler.runtime.calling import broken, call, call_async, checked, checked_pair, explained
-from kubesched.scheduler.runtime.handle import ProfileHandle, SharedServices
+from kubesched.scheduler.runtime.handle import ProfileHandle, SchedulerActions
 from kubesched.scheduler.runtime.observer import PluginObserver, SilentObserver
 from kubesched.scheduler.runtime.placements import Placements
 from kubesched.scheduler.runtime.plugin_building import REJECTING, Registry, build, events_of, points_of
@@ -68,11 +69,12 @@ class Profile:
         config: KubeSchedulerProfile,
         registry: Registry,
         services: SharedServices,
+        actions: SchedulerActions | None = None,
         observer: PluginObserver | None = None,
     ) -> None:
         self.name = config.scheduler_name
         self.percentage_of_nodes_to_score = config.percentage_of_nodes_to_score
-        self.handle = ProfileHandle(self.name, services)
+        self.handle = ProfileHandle(self.name, services, actions or SchedulerActions())
         self._clock = services.clock
         self._observer: PluginObserver = observer or SilentObserver()
         expanded = expand_plugins(config, points_of(registry))

@@ -40,12 +40,12 @@ class Scene:
             recorder=Silence(),
             clock=self.clock,
             random=Random(1),
-            attempts=AttemptMetrics(metrics, self.clock),
-            queue=QueueMetrics(metrics),
-            calls=PluginMetrics(metrics),
-            preemption=PreemptionMetrics(metrics),
-            volumes=VolumeMetrics(metrics),
-            pod_groups=PodGroupMetrics(metrics),
+            attempt_observer=AttemptMetrics(metrics, self.clock),
+            queue_observer=QueueMetrics(metrics),
+            plugin_observer=PluginMetrics(metrics),
+            preemption_observer=PreemptionMetrics(metrics),
+            volume_observer=VolumeMetrics(metrics),
+            pod_group_observer=PodGroupMetrics(metrics),
         )
         self.assembled: Assembled = build_scheduler(default_config(gates), gates, dependencies)
         api.connect(self.assembled.objects, self.assembled.handlers)

@@ -37,7 +37,7 @@ def attempts(clock: VirtualClock) -> AttemptCounts:
 @pytest.fixture
 def assembled(clock: VirtualClock, attempts: AttemptCounts) -> Assembled:
     api = MemoryApi()
-    dependencies = Dependencies(api=api, recorder=Recorder(), clock=clock, random=Random(1), attempts=attempts)
+    dependencies = Dependencies(api=api, recorder=Recorder(), clock=clock, random=Random(1), attempt_observer=attempts)
     built = build_scheduler(default_config(FeatureGates()), FeatureGates(), dependencies)
     api.connect(built.objects, built.handlers)
     return built

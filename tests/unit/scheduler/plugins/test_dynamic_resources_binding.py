@@ -53,9 +53,10 @@ class World:
     pod: Pod
     api: VersionedApi = field(default_factory=VersionedApi)
     clock: VirtualClock = field(default_factory=VirtualClock)
+    observer: ListedDevices = field(default_factory=lambda: ListedDevices())
 
     def __post_init__(self) -> None:
-        self.handle = FakeHandle(api=self.api, clock=self.clock)  # type: ignore[arg-type]  # another ApiWriter
+        self.handle = FakeHandle(api=self.api, clock=self.clock, device_observer=self.observer)  # type: ignore[arg-type]  # another ApiWriter
         self.api.connect(self.handle.objects, StoreHandlers(self.handle.objects))
         self.handle.load(make_node("a"), make_device_class("gpu", extended_resource="example.com/gpu"), self.pod)
         self.plugin = DynamicResources(None, self.handle)
@@ -204,7 +205,6 @@ class ListedDevices(SilentDeviceObserver):
 async def test_devices_that_must_get_ready() -> None:
     """PreBind waits for the binding conditions, and says so in an event."""
     w = world(WAITS)
-    w.handle.device_observer = observer = ListedDevices()
     w.reserve()
     binding = asyncio.create_task(w.pre_bind())
     for _ in range(20):
@@ -214,13 +214,12 @@ async def test_devices_that_must_get_ready() -> None:
     report(w, "ready")
     await _advance(w.clock, 5)
     assert (await binding).is_success
-    assert observer.waits == [("success", 5.0, True)]
+    assert w.observer.waits == [("success", 5.0, True)]
 
 
 async def test_devices_that_fail_to_get_ready() -> None:
     """A failure condition ends the wait; the next attempt may then give the claim back."""
     w = world(WAITS)
-    w.handle.device_observer = observer = ListedDevices()
     w.reserve()
     binding = asyncio.create_task(w.pre_bind())
     for _ in range(20):
@@ -228,13 +227,12 @@ async def test_devices_that_fail_to_get_ready() -> None:
     report(w, "broken")
     await _advance(w.clock, 5)
     assert (await binding).message == 'device binding failed: claim=claim, reason=Why, message="what"'
-    assert observer.waits == [("failure", 5.0, True)]
+    assert w.observer.waits == [("failure", 5.0, True)]
 
 
 async def test_devices_that_take_too_long() -> None:
     """The wait ends with the binding timeout."""
     w = world(WAITS)
-    w.handle.device_observer = observer = ListedDevices()
     w.reserve()
     binding = asyncio.create_task(w.pre_bind())
     for _ in range(200):
@@ -242,7 +240,7 @@ async def test_devices_that_take_too_long() -> None:
         if binding.done():
             break
     assert "device binding timeout" in (await binding).message
-    assert [result for result, _, _ in observer.waits] == ["timeout"]
+    assert [result for result, _, _ in w.observer.waits] == ["timeout"]
 
 
 async def _advance(clock: VirtualClock, seconds: float) -> None:

@@ -27,10 +27,10 @@ from kubesched.scheduler.framework import (
     PostFilterPlugin,
     PostFilterResult,
     PreBindPlugin,
+    SharedServices,
     Status,
 )
 from kubesched.scheduler.plugins.registry import IN_TREE
-from kubesched.scheduler.runtime.handle import SharedServices
 from kubesched.scheduler.runtime.profile import Profile
 from kubesched.scheduler.state.nominator import PodNominator
 from kubesched.scheduler.state.pod_groups import PodGroups

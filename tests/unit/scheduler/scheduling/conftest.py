@@ -21,7 +21,7 @@ from kubesched.scheduler.build import Assembled, Dependencies, build_scheduler
 from kubesched.scheduler.framework import NominatingInfo, Plugin
 from kubesched.scheduler.runtime.observer import PluginObserver
 from kubesched.scheduler.runtime.profile import Profile
-from kubesched.scheduler.scheduling.observer import AttemptObserver
+from kubesched.scheduler.scheduling.observer import AttemptObserver, SilentAttempts
 from kubesched.testing.recording import RecordingRecorder
 
 
@@ -150,8 +150,8 @@ class Bench:
             random=Random(0),
             extenders=extenders,
             plugins={plugin.name: plugin for plugin in plugins},
-            attempts=attempts,
-            calls=calls,
+            attempt_observer=attempts or SilentAttempts(),
+            plugin_observer=calls,
         )
         self.parts: Assembled = build_scheduler(config, self.gates, dependencies)
         self.cache, self.queue, self.handlers = self.parts.cache, self.parts.queue, self.parts.handlers

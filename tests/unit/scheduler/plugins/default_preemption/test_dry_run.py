@@ -31,10 +31,11 @@ def placed(name: str, node: str, *, cpu: int = 1, priority: int = 0, started: in
 
 
 def search(handle: FakeHandle, pod: Pod, *, start: int = 0, enough: int = 100) -> Found:
-    handle.filters = (NodeResourcesFit(NodeResourcesFitArgs(), handle),)
+    plugin = NodeResourcesFit(NodeResourcesFitArgs(), handle)
+    handle.filters[:] = [plugin]
     info = handle.cluster.templates.info(pod)
     state = CycleState(info)
-    handle.filters[0].pre_filter(state, info, handle.cluster.view())
+    plugin.pre_filter(state, info, handle.cluster.view())
     rows = np.flatnonzero(handle.cluster.nodes.exists)
     budgets = Budgets(handle.objects.of(PodDisruptionBudget))
     return DryRun(handle, budgets, state, info).search(rows, start=start, enough=enough)

@@ -63,12 +63,12 @@ class Voice:
         return {name: victims[name] if self.with_victims else Victims(()) for name in self.keeps}
 
 
-def cluster(nodes: int = 2, *extenders: Extender, gates: FeatureGates | None = None) -> FakeHandle:
+def cluster(nodes: int = 2, *extenders: Extender, gates: FeatureGates | None = None, seed: int = 1) -> FakeHandle:
     """Full nodes with one pod of low priority each, and the preemptor."""
-    handle = FakeHandle(extenders=extenders, gates=gates or FeatureGates()).load(PREEMPTOR)
+    handle = FakeHandle(extenders=extenders, gates=gates or FeatureGates(), random=Random(seed)).load(PREEMPTOR)
     for k in range(nodes):
         handle.load(make_node(f"n{k}", cpu="2"), make_pod(f"v{k}", node=f"n{k}", cpu="2"))
-    handle.filters = (NodeResourcesFit(NodeResourcesFitArgs(), handle),)
+    handle.filters.append(NodeResourcesFit(NodeResourcesFitArgs(), handle))
     return handle
 
 
@@ -127,9 +127,7 @@ def test_equally_good_nodes_are_chosen_at_random() -> None:
     """Not always the first one."""
     chosen = set()
     for seed in range(12):
-        handle = cluster(3)
-        handle.random = Random(seed)
-        chosen.add(nominated(post_filter(handle)))
+        chosen.add(nominated(post_filter(cluster(3, seed=seed))))
     assert chosen == {"n0", "n1", "n2"}
 
 
