@@ -79,8 +79,14 @@ class VirtualClock:
         heapq.heappush(self._sleepers, (self._elapsed + seconds, next(self._sequence), woken))
         await woken
 
+    def next_wake(self) -> float | None:
+        """The monotonic time at which somebody wakes next; None if nobody sleeps."""
+        while self._sleepers and self._sleepers[0][2].done():
+            heapq.heappop(self._sleepers)
+        return self._sleepers[0][0] if self._sleepers else None
+
     def tick(self, seconds: float) -> None:
-        """Move time without letting anybody run: for synchronous tests."""
+        """Move time without letting anybody run: where nobody wakes meanwhile, and in synchronous tests."""
         self._elapsed += seconds
         self._wake_due()
 

@@ -23,7 +23,7 @@ _CANNOT_WRITE: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno
 
 
 class LazyCommand(NamedTuple):
-    """Where a subcommand's Typer application `app` is, and what `kubesched --help` says about it."""
+    """Where a subcommand's Typer application is (`app` of a module, or `module:name`), and its line in `--help`."""
 
     module: str
     help: str
@@ -38,6 +38,8 @@ COMMANDS: Final[dict[str, LazyCommand]] = {
     "record": LazyCommand("kubesched.cli.record", "Record what happens in a cluster, as a trace."),
     "trace": LazyCommand("kubesched.cli.trace", "Look into traces, cut them, and convert from and to other formats."),
     "what-if": LazyCommand("kubesched.cli.what_if", "Drain, lose, add or change nodes, scale and deploy: only try it."),
+    "replay": LazyCommand("kubesched.cli.replay:replay_app", "Run a recorded trace again, under other configurations."),
+    "compare": LazyCommand("kubesched.cli.replay:compare_app", "Say what another configuration would do differently."),
     "conformance": LazyCommand("kubesched.cli.conformance", "Compare recorded decisions with those of this scheduler."),
     "bench": LazyCommand("kubesched.cli.bench", "Measure scheduling throughput."),
     "config": LazyCommand("kubesched.cli.config", "Show, check and convert scheduler configurations."),
@@ -58,7 +60,8 @@ class LazyGroup(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         name, command, rest = super().resolve_command(ctx, args)
         if name in COMMANDS:
-            command = typer.main.get_command(import_module(COMMANDS[name].module).app)
+            module, _, attribute = COMMANDS[name].module.partition(":")
+            command = typer.main.get_command(getattr(import_module(module), attribute or "app"))
             command.name = name
         return name, command, rest
 

@@ -12,7 +12,6 @@ It is the scheduler that runs clusters, with a virtual clock and memory in the A
 
 from __future__ import annotations
 
-import json
 import math
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
@@ -29,21 +28,17 @@ from kubesched.apps.simulate.chance import Chance
 from kubesched.apps.simulate.changes import ChangeLog
 from kubesched.apps.simulate.memory_api import MemoryApi
 from kubesched.apps.simulate.own_loop import OwnLoop
+from kubesched.apps.simulate.virtual_scheduler import Configuration, build_virtual_scheduler, is_file_name
 from kubesched.clock import VirtualClock
 from kubesched.config import (
     FeatureGates,
-    KubeSchedulerConfiguration,
-    default_config,
-    load_config,
-    load_config_file,
 )
-from kubesched.errors import ConfigurationError, InvalidObjectError, KubeschedError
+from kubesched.errors import InvalidObjectError, KubeschedError
 from kubesched.objects import KIND_OF, Pod, PodGroup
 from kubesched.objects.completion import completed
-from kubesched.objects.manifests import SUFFIXES, decode_all, load_documents, read_documents, split_foreign
-from kubesched.scheduler.build import Dependencies, build_scheduler
+from kubesched.objects.manifests import decode_all, load_documents, read_documents, split_foreign
+from kubesched.scheduler.build import Dependencies
 from kubesched.scheduler.framework import NodeInfo, PluginFactory
-from kubesched.scheduler.plugin_loading import check_plugin, load_plugins
 from kubesched.scheduler.state.queue import SubQueue
 from kubesched.scheduler.state.snapshot import Snapshot
 
@@ -76,7 +71,7 @@ class Simulation:
 
     def __init__(
         self,
-        config: str | Path | Mapping[str, Any] | None = None,
+        config: Configuration = None,
         *,
         feature_gates: str = "",
         emulated_version: str = "",
@@ -90,7 +85,6 @@ class Simulation:
             "seed": seed,
         }
         self.gates = gates = FeatureGates.parse(feature_gates, emulated_version=emulated_version)
-        loaded = _configuration(config, gates)
         self.clock = VirtualClock()
         self.events: list[tuple[str, str, str]] = []
         """(pod, reason, note) of every event that the scheduler recorded."""
@@ -98,20 +92,14 @@ class Simulation:
         self._chance = Chance(seed)
         self._branches: list[int] = []  # how many events there were when each began
         api = MemoryApi()
-        folder = config.parent if isinstance(config, Path) else None
-        loaded, found = load_plugins(loaded, folder)
-        registry: dict[str, PluginFactory] = dict(found)
-        registry |= {name: check_plugin(name, plugin) for name, plugin in (plugins or {}).items()}
         dependencies = Dependencies(
             api=api,
             recorder=_Recorder(self.events, self.preemptions, self._chance),
             clock=self.clock,
             random=self._chance,
             choose=self._chance.choose,
-            plugins=registry,
         )
-        self._assembled = build_scheduler(loaded, gates, dependencies)
-        assembled = self._assembled
+        self._assembled = assembled = build_virtual_scheduler(config, gates, dependencies, plugins)
         self._changes = ChangeLog(assembled.objects, assembled.handlers, assembled.cache.cluster.pods)
         api.connect(self._assembled.objects, self._changes)
         self._snapshot = Snapshot(self._assembled.cache)
@@ -163,7 +151,7 @@ class Simulation:
 
         Kinds that scheduling does not look at are left out, with a warning. InvalidObjectError.
         """
-        if isinstance(manifests, str) and _is_file_name(manifests):
+        if isinstance(manifests, str) and is_file_name(manifests):
             raise InvalidObjectError(f"{manifests!r} is a text without objects: to load a file, pass a Path")
         documents = read_documents(manifests) if isinstance(manifests, Path) else load_documents(manifests, "<text>")
         known, foreign = split_foreign(documents)
@@ -331,27 +319,6 @@ class Simulation:
         if found is None:
             raise InvalidObjectError("there is no such pod, or it has ended", kind="Pod", name=pod)
         return found
-
-
-def _configuration(config: str | Path | Mapping[str, Any] | None, gates: FeatureGates) -> KubeSchedulerConfiguration:
-    if config is None:
-        return default_config(gates)
-    if isinstance(config, Path):
-        return load_config_file(config, gates)
-    if isinstance(config, Mapping):
-        try:
-            text = json.dumps(dict(config))
-        except (TypeError, ValueError) as error:
-            raise ConfigurationError([f"the configuration cannot be written as JSON: {error}"]) from error
-        return load_config(text, gates)
-    if _is_file_name(config):
-        raise ConfigurationError([f"{config!r} is no configuration: to load a file, pass a Path"])
-    return load_config(config, gates)
-
-
-def _is_file_name(text: str) -> bool:
-    """Whether somebody who wrote this meant a file, not its content."""
-    return text.endswith(SUFFIXES) and "\n" not in text
 
 
 def _check_object(obj: Any) -> None:

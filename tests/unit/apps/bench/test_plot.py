@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 import pytest
 
-from kubesched.apps.bench.plot import chart, growth_plots, read_results
+from kubesched.apps.bench.plot import growth_plots, read_results
 from kubesched.apps.bench.results import Collected, Result, data_items
 from kubesched.errors import ConfigurationError
 
@@ -45,18 +44,6 @@ def test_nothing_to_plot_is_told() -> None:
     """Two workloads that have nothing in common make no curve."""
     with pytest.raises(ConfigurationError, match="nothing to plot"):
         growth_plots([document("Basic/10Nodes_5Pods", "Basic/small")])
-
-
-def test_a_chart_is_well_formed_and_in_its_frame() -> None:
-    """Also with names that XML must not take literally, and with values far apart."""
-    root = ElementTree.fromstring(chart("a < b", "x & y", {"one": [(1, 0.5), (1e6, 99999)]}))
-    circles = [
-        (float(c.get("cx", "")), float(c.get("cy", ""))) for c in root.iter("{http://www.w3.org/2000/svg}circle")
-    ]
-    assert len(circles) == 2
-    assert all(0 < x < 640 and 0 < y < 360 for x, y in circles)
-    assert circles[0][0] < circles[1][0]
-    assert circles[0][1] > circles[1][1]
 
 
 @pytest.mark.parametrize("content", ["{", "[]", "{}", '{"dataItems": [{}]}'])

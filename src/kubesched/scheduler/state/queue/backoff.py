@@ -77,6 +77,11 @@ class BackoffQueue:
                 heap.pop()
                 yield queued
 
+    def next_completion(self) -> float | None:
+        """When the next pod can leave: at the end of the window in which its backoff ends. None: no pod is here."""
+        first = [queued.backoff_until for heap in (self._rejected, self._failed) if (queued := heap.peek()) is not None]
+        return (math.floor(min(first) / ORDERING_WINDOW) + 1) * ORDERING_WINDOW if first else None
+
     def remove(self, uid: str) -> QueuedPod | None:
         return self._rejected.remove(uid) or self._failed.remove(uid)
 

@@ -239,6 +239,15 @@ class SchedulingQueue:
         if overdue:
             self._in_flight.record(UNSCHEDULABLE_TIMEOUT, None, None)
 
+    def next_flush(self) -> float | None:
+        """The monotonic time at which a flush may next have something to do, as `run` would; None: not by itself."""
+        times = []
+        if (completion := self._sub_queues.backoff.next_completion()) is not None:
+            times.append(completion)
+        if len(self._sub_queues.unschedulable):
+            times.append((self._clock.monotonic() // LEFTOVER_INTERVAL + 1) * LEFTOVER_INTERVAL)
+        return min(times, default=None)
+
     async def run(self) -> None:
         """Flush when it is time to, until the queue is closed."""
         next_leftover = self._clock.monotonic()

@@ -1,0 +1,123 @@
+"""Curves as SVG texts: they need no library where they are shown, and no network."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, Protocol
+from xml.sax.saxutils import escape
+
+Points = Sequence[tuple[float, float]]
+
+WIDTH: Final = 640
+HEIGHT: Final = 360
+LEFT: Final = 70
+RIGHT: Final = 20
+TOP: Final = 50
+BOTTOM: Final = 55
+COLOURS: Final = ("#326ce5", "#d1495b", "#2e8b57", "#b8860b", "#7b4fa3", "#4a5568")
+
+
+class Axis(Protocol):
+    """From values to pixels."""
+
+    def at(self, value: float) -> float: ...
+    def ticks(self) -> list[float]: ...
+
+
+class LogAxis:
+    """Over whole powers of ten. Values must be greater than 0."""
+
+    def __init__(self, least: float, most: float, start: float, end: float) -> None:
+        self._low = math.floor(math.log10(least))
+        self._high = max(self._low + 1, math.ceil(math.log10(most)))
+        self._start = start
+        self._end = end
+
+    def at(self, value: float) -> float:
+        share = (math.log10(value) - self._low) / (self._high - self._low)
+        return round(self._start + share * (self._end - self._start), 1)
+
+    def ticks(self) -> list[float]:
+        return [10.0**power for power in range(self._low, self._high + 1)]
+
+
+class LinearAxis:
+    """From the least value, or from 0 if that is not far, to a round number above the most."""
+
+    def __init__(self, least: float, most: float, start: float, end: float) -> None:
+        low = 0.0 if 0 <= least <= most / 2 else least
+        span = (most - low) or 1.0
+        rough = span / 5
+        magnitude = 10.0 ** math.floor(math.log10(rough))
+        self._step = next(magnitude * factor for factor in (1, 2, 2.5, 5, 10) if magnitude * factor >= rough * 0.999)
+        self._low = math.floor(low / self._step) * self._step
+        self._high = math.ceil((low + span) / self._step - 1e-9) * self._step
+        self._start = start
+        self._end = end
+
+    def at(self, value: float) -> float:
+        share = (value - self._low) / (self._high - self._low)
+        return round(self._start + share * (self._end - self._start), 1)
+
+    def ticks(self) -> list[float]:
+        count = round((self._high - self._low) / self._step)
+        return [self._low + number * self._step for number in range(count + 1)]
+
+
+def chart(
+    title: str,
+    x_label: str,
+    series: Mapping[str, Points],
+    *,
+    axis: Callable[[float, float, float, float], Axis] = LinearAxis,
+    dots: bool = False,
+) -> str:
+    """Curves by name over two axes of the same kind. There must be a point."""
+    xs = [x for points in series.values() for x, _ in points]
+    ys = [y for points in series.values() for _, y in points]
+    across = axis(min(xs), max(xs), LEFT, WIDTH - RIGHT)
+    up = axis(min(ys), max(ys), HEIGHT - BOTTOM, TOP)
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif" role="img">',
+        f"<title>{escape(title)}</title>",
+        f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#fff"/>',
+        _text(LEFT, 20, title, size=15),
+        _text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 12, x_label, anchor="middle"),
+    ]
+    for value in across.ticks():
+        x = across.at(value)
+        parts.append(_line(x, TOP, x, HEIGHT - BOTTOM))
+        parts.append(_text(x, HEIGHT - BOTTOM + 18, short(value), anchor="middle"))
+    for value in up.ticks():
+        y = up.at(value)
+        parts.append(_line(LEFT, y, WIDTH - RIGHT, y))
+        parts.append(_text(LEFT - 8, y + 4, short(value), anchor="end"))
+    for number, (name, points) in enumerate(series.items()):
+        parts += _curve(name, [(across.at(x), up.at(y)) for x, y in points], number, dots=dots)
+    return "\n".join([*parts, "</svg>\n"])
+
+
+def short(value: float) -> str:
+    """A number as an axis shows it."""
+    for size, letter in ((1e12, "T"), (1e9, "G"), (1e6, "M")):
+        if abs(value) >= size:
+            return f"{value / size:g}{letter}"
+    return f"{value:,.0f}" if abs(value) >= 10 or value == int(value) else f"{value:g}"
+
+
+def _curve(name: str, points: Points, number: int, *, dots: bool) -> list[str]:
+    colour = COLOURS[number % len(COLOURS)]
+    path = " ".join(f"{x},{y}" for x, y in points)
+    marks = [f'<circle cx="{x}" cy="{y}" r="3.5" fill="{colour}"/>' for x, y in points] if dots else []
+    legend = _text(WIDTH - RIGHT, 20 + 16 * number, name, anchor="end", colour=colour)
+    return [f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>', *marks, legend]
+
+
+def _line(x1: float, y1: float, x2: float, y2: float) -> str:
+    return f'<line x1="{x1}" y1="{y1}" x2="{x2}" y2="{y2}" stroke="#ddd"/>'
+
+
+def _text(x: float, y: float, text: str, *, size: int = 12, anchor: str = "start", colour: str = "#333") -> str:
+    place = f'x="{x}" y="{y}" font-size="{size}" text-anchor="{anchor}" fill="{colour}"'
+    return f"<text {place}>{escape(text)}</text>"
