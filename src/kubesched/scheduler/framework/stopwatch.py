@@ -7,7 +7,7 @@ Timing every call of every attempt would cost more than some of the calls, so on
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Final, ParamSpec, Protocol, TypeVar
+from typing import Final, Protocol, TypeVar, TypeVarTuple
 
 from kubesched.clock import Clock
 from kubesched.scheduler.framework.status import Code, Status
@@ -15,7 +15,7 @@ from kubesched.scheduler.framework.status import Code, Status
 ATTEMPTS_PER_SAMPLE: Final = 10
 _SUCCESS: Final = str(Code.SUCCESS)
 
-P = ParamSpec("P")
+Args = TypeVarTuple("Args")
 R = TypeVar("R")
 
 
@@ -39,31 +39,29 @@ class Stopwatch:
         self._clock = clock
         self._profile = profile
 
-    def point(self, point: str, call: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+    def point(self, point: str, call: Callable[[*Args], R], *args: *Args) -> R:
         """Call what runs a whole extension point."""
         started = self._clock.monotonic()
-        result = call(*args, **kwargs)
+        result = call(*args)
         self._observer.extension_point(point, _status(result), self._profile, self._clock.monotonic() - started)
         return result
 
-    async def point_async(self, point: str, call: Callable[P, Awaitable[R]], *args: P.args, **kwargs: P.kwargs) -> R:
+    async def point_async(self, point: str, call: Callable[[*Args], Awaitable[R]], *args: *Args) -> R:
         started = self._clock.monotonic()
-        result = await call(*args, **kwargs)
+        result = await call(*args)
         self._observer.extension_point(point, _status(result), self._profile, self._clock.monotonic() - started)
         return result
 
-    def plugin(self, plugin: str, point: str, call: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+    def plugin(self, plugin: str, point: str, call: Callable[[*Args], R], *args: *Args) -> R:
         """Call one plugin."""
         started = self._clock.monotonic()
-        result = call(*args, **kwargs)
+        result = call(*args)
         self._observer.plugin(plugin, point, _status(result), self._clock.monotonic() - started)
         return result
 
-    async def plugin_async(
-        self, plugin: str, point: str, call: Callable[P, Awaitable[R]], *args: P.args, **kwargs: P.kwargs
-    ) -> R:
+    async def plugin_async(self, plugin: str, point: str, call: Callable[[*Args], Awaitable[R]], *args: *Args) -> R:
         started = self._clock.monotonic()
-        result = await call(*args, **kwargs)
+        result = await call(*args)
         self._observer.plugin(plugin, point, _status(result), self._clock.monotonic() - started)
         return result
 
@@ -71,33 +69,30 @@ class Stopwatch:
         self._observer.evaluated(plugins, point, self._profile)
 
 
-def timed_point(stopwatch: Stopwatch | None, point: str, call: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+def timed_point(stopwatch: Stopwatch | None, point: str, call: Callable[[*Args], R], *args: *Args) -> R:
     """Call what runs a whole extension point: timed, if this attempt has a stopwatch."""
-    return call(*args, **kwargs) if stopwatch is None else stopwatch.point(point, call, *args, **kwargs)
+    return call(*args) if stopwatch is None else stopwatch.point(point, call, *args)
 
 
 def timed_point_async(
-    stopwatch: Stopwatch | None, point: str, call: Callable[P, Awaitable[R]], *args: P.args, **kwargs: P.kwargs
+    stopwatch: Stopwatch | None, point: str, call: Callable[[*Args], Awaitable[R]], *args: *Args
 ) -> Awaitable[R]:
-    return call(*args, **kwargs) if stopwatch is None else stopwatch.point_async(point, call, *args, **kwargs)
+    return call(*args) if stopwatch is None else stopwatch.point_async(point, call, *args)
 
 
-def timed_plugin(
-    stopwatch: Stopwatch | None, plugin: str, point: str, call: Callable[P, R], *args: P.args, **kwargs: P.kwargs
-) -> R:
+def timed_plugin(stopwatch: Stopwatch | None, plugin: str, point: str, call: Callable[[*Args], R], *args: *Args) -> R:
     """Call one plugin: timed, if this attempt has a stopwatch."""
-    return call(*args, **kwargs) if stopwatch is None else stopwatch.plugin(plugin, point, call, *args, **kwargs)
+    return call(*args) if stopwatch is None else stopwatch.plugin(plugin, point, call, *args)
 
 
 def timed_plugin_async(
     stopwatch: Stopwatch | None,
     plugin: str,
     point: str,
-    call: Callable[P, Awaitable[R]],
-    *args: P.args,
-    **kwargs: P.kwargs,
+    call: Callable[[*Args], Awaitable[R]],
+    *args: *Args,
 ) -> Awaitable[R]:
-    return call(*args, **kwargs) if stopwatch is None else stopwatch.plugin_async(plugin, point, call, *args, **kwargs)
+    return call(*args) if stopwatch is None else stopwatch.plugin_async(plugin, point, call, *args)
 
 
 def _status(result: object) -> str:

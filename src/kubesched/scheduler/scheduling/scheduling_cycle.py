@@ -23,7 +23,8 @@ from kubesched.scheduler.engine import Evaluator, Fit, Ranking
 from kubesched.scheduler.framework import CycleState, Diagnosis, NominatingInfo, QueuedPod, Status
 from kubesched.scheduler.framework.cycle_state import NOBODY
 from kubesched.scheduler.framework.diagnosis import ListedStatuses
-from kubesched.scheduler.framework.stopwatch import timed_point, timed_point_async
+from kubesched.scheduler.framework.stopwatch import timed_point_async
+from kubesched.scheduler.runtime.calling import run_point
 from kubesched.scheduler.runtime.profile import Profile
 from kubesched.scheduler.scheduling.decision_trace import FILTERED, SCORED, TRACED_FROM, DecisionTrace
 from kubesched.scheduler.scheduling.extenders import EXTENDER, ExtenderChain
@@ -188,10 +189,7 @@ class SchedulingCycle:
         if rejected is not None:
             return rejected
         state, profile, pod = decision.state, self._profile, queued.info.pod
-        if state.stopwatch is None:
-            status = profile.permit(state, pod, decision.node_name)
-        else:
-            status = state.stopwatch.point("Permit", profile.permit, state, pod, decision.node_name)
+        status = run_point("Permit", profile.permit, state, pod, decision.node_name)
         if status.is_success or status.is_wait:
             if state.pods_to_activate:
                 profile.handle.activate(state.pods_to_activate.values())
@@ -209,11 +207,7 @@ class SchedulingCycle:
         except (IllegalTransitionError, PluginError) as error:
             return Rejected(Status.failed(error))
         profile.handle.nominator.remove(pod)
-        state = decision.state
-        if state.stopwatch is None:
-            status = profile.reserve(state, pod, decision.node_name)
-        else:
-            status = state.stopwatch.point("Reserve", profile.reserve, state, pod, decision.node_name)
+        status = run_point("Reserve", profile.reserve, decision.state, pod, decision.node_name)
         if status.is_success:
             return None
         self.undo(queued, decision)
@@ -221,9 +215,8 @@ class SchedulingCycle:
 
     def undo(self, queued: QueuedPod, decision: Decision) -> None:
         """The pod no longer counts on its node."""
-        state, pod = decision.state, queued.info.pod
-        timed_point(state.stopwatch, "Unreserve", self._profile.unreserve, state, pod, decision.node_name)
-        self._cache.forget(pod)
+        run_point("Unreserve", self._profile.unreserve, decision.state, queued.info.pod, decision.node_name)
+        self._cache.forget(queued.info.pod)
 
 
 def rejected_on(node_name: str, status: Status) -> Rejected:
