@@ -17,7 +17,7 @@ PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes $(UPGRADE) \
 	--custom-compile-command "make lock"
 
-.PHONY: setup run test quick lint check bench compare e2e format lock wheel clean
+.PHONY: setup run test quick lint check bench compare e2e format fuzz lock wheel clean
 .DEFAULT_GOAL := test
 
 setup: .venv/.ready ## create .venv with the locked versions and the kubesched command
@@ -53,6 +53,9 @@ check: lint ## what CI runs first: lint, and all tests that need no real cluster
 format: setup
 	$(BIN)/ruff check --fix-only .
 	$(BIN)/ruff format .
+
+fuzz: setup ## nearly right requests to the embedded cluster; FUZZ_SECONDS=600 FUZZ_SEED=7 for longer and for others
+	FUZZ_SECONDS=$${FUZZ_SECONDS:-60} $(BIN)/python -m pytest -s tests/fuzz
 
 bench: setup ## benchmarks: throughput and cost per stage, and the embedded API server's
 	$(BIN)/kubesched bench --config benchmarks --label standard

@@ -111,7 +111,7 @@ class Client:
         return answers
 
     def _do(self, step: Step, known: dict[str, str]) -> tuple[int, Any]:
-        path = _absolute(_fill(step.path, known), known["ns"])
+        path = absolute(_fill(step.path, known), known["ns"])
         body = _fill(step.body, known)
         return self.send(step.method, path, body, content=step.content, accept=step.accept, events=step.events)
 
@@ -162,7 +162,7 @@ class Client:
         self._connection.close()
 
 
-def _absolute(path: str, namespace: str) -> str:
+def absolute(path: str, namespace: str) -> str:
     """`pods/x` is in the scenario's namespace, `apps/v1/deployments` too; a leading slash is the path itself."""
     if path.startswith("/"):
         return path

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 import yaml
 
+from kubesched.config import load_config
+from kubesched.errors import KubeschedError
+from kubesched.objects.manifests import load_manifests
 from kubesched.objects.yaml_text import load_yaml, load_yaml_documents, yaml_problem
 
 
@@ -30,3 +35,29 @@ def test_what_is_wrong_is_one_line(text: str | bytes, problem: str) -> None:
     with pytest.raises(yaml.YAMLError) as caught:
         load_yaml(text, yaml.CSafeLoader)
     assert yaml_problem(caught.value) == problem
+
+
+DOUBLING = "a0: &a0 {k: v}\n" + "".join(f"a{n}: &a{n} {{<<: [*a{n - 1}, *a{n - 1}]}}\n" for n in range(1, 40))
+BILLIONS = "a0: &a0 [v]\n" + "".join(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]\n" for n in range(1, 40))
+
+
+@pytest.mark.parametrize(
+    "load",
+    [
+        pytest.param(lambda text: load_yaml(text, yaml.CSafeLoader), id="a body"),
+        pytest.param(lambda text: load_manifests(text, "bomb.yaml"), id="a manifest"),
+        pytest.param(load_config, id="a configuration"),
+    ],
+)
+@pytest.mark.parametrize("text", [pytest.param(DOUBLING, id="merge keys"), pytest.param(BILLIONS, id="aliases")])
+def test_a_text_that_doubles_with_every_line_is_refused(load: Callable[[str], object], text: str) -> None:
+    """Forty lines that stand for a million million values."""
+    with pytest.raises((yaml.YAMLError, KubeschedError), match="excessive aliasing"):
+        load(text)
+
+
+def test_merge_keys_and_aliases_that_people_write() -> None:
+    """They mean what they always meant: what stands first wins."""
+    text = "base: &base {a: 1, b: 2}\nother: &other {b: 3, c: 4}\nboth: {<<: [*base, *other], c: 5}\nagain: *base"
+    both = load_yaml(text, yaml.CSafeLoader)
+    assert (both["both"], both["again"]) == ({"a": 1, "b": 2, "c": 5}, {"a": 1, "b": 2})

@@ -17,6 +17,7 @@ from kubesched.config import FeatureGates, KubeSchedulerConfiguration
 from kubesched.config.feature_gates import parse_emulated_version
 from kubesched.errors import ConfigurationError
 from kubesched.objects.quantity import Quantity
+from kubesched.objects.yaml_text import load_yaml
 from kubesched.serving.authorization import AuthorizationOptions, PathPatterns
 from kubesched.serving.server import ServingOptions
 from kubesched.serving.tls import SniCertificate, TlsOptions
@@ -220,7 +221,7 @@ def _metric_policy(flags: FlagValues, problems: list[str]) -> MetricPolicy:
 def _manifest(file: str, problems: list[str]) -> Mapping[str, str]:
     """The file's mapping. `allowListMapping` may stand around it: kube-scheduler documents it so, but reads it bare."""
     try:
-        document = yaml.safe_load(Path(file).read_text())
+        document = load_yaml(Path(file).read_text(), yaml.SafeLoader)
         inner = document.get("allowListMapping", document) if isinstance(document, dict) else document
         return msgspec.convert(inner, dict[str, str])
     except (OSError, yaml.YAMLError, msgspec.ValidationError) as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from kubesched.cluster.apiserver.problems import Problem
+from kubesched.cluster.apiserver.problems import Problem, first
 from kubesched.errors import RequestRefusedError
 
 
@@ -49,10 +49,13 @@ def modified(resource: Named, name: str) -> RequestRefusedError:
 
 
 def invalid(resource: Named, name: str, problems: Sequence[Problem]) -> RequestRefusedError:
-    distinct = list(dict.fromkeys(str(problem) for problem in problems))
+    taken = first(problems)
+    distinct = list(dict.fromkeys(f"{problem.field}: {message}" for problem, message in taken))
+    if left := len(problems) - len(taken):
+        distinct.append(f"and {left} more")
     listed = distinct[0] if len(distinct) == 1 else f"[{', '.join(distinct)}]"
     kind = f"{resource.kind}.{resource.group}" if resource.group else resource.kind
-    causes = [{"reason": problem.reason, "message": problem.message, "field": problem.field} for problem in problems]
+    causes = [{"reason": problem.reason, "message": message, "field": problem.field} for problem, message in taken]
     details = _details(resource, name) | ({"kind": resource.kind} if resource.kind else {}) | {"causes": causes}
     return RequestRefusedError(422, "Invalid", f'{kind} "{name}" is invalid: {listed}', details=details)
 

@@ -66,6 +66,8 @@ class SimulatedKubelets:
                     step()
                 except RequestRefusedError as refusal:
                     log.error("A simulated kubelet was refused", refusal)
+                except Exception as error:  # one strange object must not stop the others
+                    log.error("A simulated kubelet failed", error)
             await (asyncio.sleep(0) if len(steps) == STEPS_BETWEEN_TURNS else self._clock.sleep(TICK))
 
     # ---- nodes ------------------------------------------------------------------------------------------------

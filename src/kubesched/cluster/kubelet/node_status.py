@@ -103,7 +103,9 @@ def set_conditions(node: Json, now: str) -> None:
 
 def add_images(node: Json, images: dict[str, int]) -> None:
     """Report images (name to bytes), the largest first, as many as a kubelet reports."""
-    listed = {item["names"][0]: item["sizeBytes"] for item in node["status"].get("images") or () if item.get("names")}
+    listed = {
+        item["names"][0]: item.get("sizeBytes", 0) for item in node["status"].get("images") or () if item.get("names")
+    }
     listed |= images
     largest = sorted(listed.items(), key=lambda item: (-item[1], item[0]))[:MOST_IMAGES]
     node["status"]["images"] = [{"names": [name], "sizeBytes": size} for name, size in largest]

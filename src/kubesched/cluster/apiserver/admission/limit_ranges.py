@@ -45,7 +45,7 @@ def _default_limits(pod: Json, item: Json) -> list[str]:
                 for name in added:
                     resources.setdefault(target, {})[name] = item[source][name]
                 if added:
-                    changes.append(f"{', '.join(sorted(added))} {word} for {label} {container['name']}")
+                    changes.append(f"{', '.join(sorted(added))} {word} for {label} {container.get('name', '')}")
     return changes
 
 

@@ -32,7 +32,7 @@ def _missing_amounts(pod: Json, hard: Mapping[str, object]) -> str:
     for container in (*(spec.get("containers") or ()), *(spec.get("initContainers") or ())):
         resources = container.get("resources") or {}
         for name in wanted - _compute(resources.get("requests") or {}, resources.get("limits") or {}).keys():
-            missing.setdefault(name, set()).add(container["name"])
+            missing.setdefault(name, set()).add(container.get("name", ""))
     listed = "; ".join(f"{name} for: {','.join(sorted(missing[name]))}" for name in sorted(missing))
     return f"must specify {listed}" if listed else ""
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from kubesched.cluster.apiserver import status
 from kubesched.cluster.apiserver.resource import AdmissionContext
 from kubesched.objects.base import Json
 from kubesched.objects.quantity import Quantity
+
+ANY_VALUE: Final = "*"  # no value of a toleration: it is no label value
 
 
 class RuntimeClasses:
@@ -53,12 +57,27 @@ class RuntimeClasses:
 
 def merged(tolerations: list[Json]) -> list[Json]:
     """Without those that another one covers; of equal ones, the first stays (`MergeTolerations`)."""
-    kept: list[Json] = []
-    for position, toleration in enumerate(tolerations):
-        later = [other for other in tolerations[position + 1 :] if other != toleration]
-        if not any(_covers(other, toleration) for other in (*kept, *later)):
-            kept.append(toleration)
-    return kept
+    groups: dict[tuple[str, str], list[tuple[int, Json]]] = {}  # by key and value; Exists has no value
+    for position, item in enumerate(tolerations):
+        groups.setdefault(_group(item), []).append((position, item))
+    dropped: set[int] = set()
+    for position, item in enumerate(tolerations):
+        key = item.get("key", "")
+        for group in dict.fromkeys((_group(item), (key, ANY_VALUE), ("", ANY_VALUE))):
+            if any(
+                other_position not in dropped and (other_position < position or other != item) and _covers(other, item)
+                for other_position, other in groups.get(group, ())
+                if other_position != position
+            ):
+                dropped.add(position)
+                break
+    return [item for position, item in enumerate(tolerations) if position not in dropped]
+
+
+def _group(toleration: Json) -> tuple[str, str]:
+    """What covers a toleration has its key or none, and its value or any."""
+    exists = toleration.get("operator") == "Exists"
+    return toleration.get("key", ""), ANY_VALUE if exists else toleration.get("value", "")
 
 
 def _covers(one: Json, other: Json) -> bool:

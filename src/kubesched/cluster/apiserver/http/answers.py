@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Any, Final
 
 import msgspec
@@ -13,6 +15,9 @@ from kubesched.errors import RequestRefusedError
 
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 JSON: Final = b"application/json"
+LONGEST_WARNING: Final = 256
+LONGEST_WARNINGS: Final = 4096  # all of one answer; both are upstream's (`truncateAtTotalRunes`, `truncateItemRunes`)
+_CONTROLS: Final = re.compile(r"[\x00-\x1f\x7f]+")
 encode: Final = msgspec.json.Encoder().encode
 
 
@@ -48,6 +53,11 @@ async def send_answer(send: Send, answer: Answer) -> None:
 
 
 def warning_headers(warnings: Sequence[str]) -> list[tuple[bytes, bytes]]:
-    """RFC 7234 warnings, as kubectl shows them."""
-    quoted = (text.replace("\\", "\\\\").replace('"', '\\"') for text in warnings)
+    """RFC 7234 warnings, as kubectl shows them: in full, or cut to upstream's lengths if there are too many."""
+    texts = [_CONTROLS.sub(" ", text) for text in warnings]
+    if sum(map(len, texts)) > LONGEST_WARNINGS:
+        texts = [text[:LONGEST_WARNING] for text in texts]
+        lengths = accumulate(map(len, texts))
+        texts = [text for text, length in zip(texts, lengths, strict=True) if length <= LONGEST_WARNINGS]
+    quoted = (text.replace("\\", "\\\\").replace('"', '\\"') for text in texts)
     return [(b"warning", f'299 - "{text}"'.encode("latin-1", "replace")) for text in quoted]

@@ -42,17 +42,16 @@ async def read_body(receive: Receive, declared: int) -> bytes:
     """The whole body; refuses (413) one above the limit without reading it to the end."""
     if declared > LIMIT:
         raise status.too_large(LIMIT)
-    body = b""
+    body = bytearray()
     while True:
         message = await receive()
         if message["type"] == "http.disconnect":
             raise ClientGoneError
-        chunk: bytes = message.get("body", b"")
-        body = body + chunk if body else chunk
+        body += message.get("body", b"")
         if len(body) > LIMIT:
             raise status.too_large(LIMIT)
         if not message.get("more_body"):
-            return body
+            return bytes(body)
 
 
 def decode_body(body: bytes, content_type: str, *, strict: bool = False) -> Any:
@@ -69,10 +68,10 @@ def decode_body(body: bytes, content_type: str, *, strict: bool = False) -> Any:
     try:
         if is_yaml:
             value = load_yaml(body, yaml.CSafeLoader)
-        elif strict:
-            value = json.loads(body, object_pairs_hook=_unique)
         else:
             value = _decode(body)
+            if strict:
+                json.loads(body, object_pairs_hook=_refuse_duplicates)
     except _DuplicateError as error:
         raise status.bad_request(f'strict decoding error: duplicate field "{error}"') from None
     except (RecursionError, NestedTooDeeplyError):
@@ -111,9 +110,9 @@ class _DuplicateError(Exception):
     pass
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        keys = [key for key, _ in pairs]
-        raise _DuplicateError(next(key for key in keys if keys.count(key) > 1))
-    return found
+def _refuse_duplicates(pairs: list[tuple[str, Any]]) -> None:
+    seen: set[str] = set()
+    for key, _ in pairs:
+        if key in seen:
+            raise _DuplicateError(key)
+        seen.add(key)

@@ -10,6 +10,7 @@ from typing import Any, Final
 from kubesched.cluster.apiserver.schema.fields import FieldType, Shape, Struct, struct
 from kubesched.objects.quantity import Quantity
 
+MOST_UNKNOWN: Final = 100
 _INDEX: Final = re.compile(r"\[\d+\]")
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)", re.ASCII)
 _ZERO: Final[dict[Shape, Any]] = {Shape.INT32: 0, Shape.INT64: 0, Shape.NUMBER: 0, Shape.BOOLEAN: False}
@@ -27,7 +28,10 @@ _GO_NAMES: Final[dict[Shape, str]] = {
 
 @dataclass(slots=True)
 class Conformance:
-    """What conforming found: fields that the kind does not have (dropped), and the first value of a wrong type."""
+    """What conforming found: fields that the kind does not have (dropped), and the first value of a wrong type.
+
+    Of the unknown fields, the first hundred are named, as upstream's strict decoder does.
+    """
 
     unknown: list[str] = field(default_factory=list)
     wrong: str = ""
@@ -46,7 +50,8 @@ def _conform_struct(kind: Struct, value: dict[str, Any], path: str, found: Confo
     for key, item in value.items():
         wanted = known.get(key)
         if wanted is None:
-            found.unknown.append(f"{path}{key}")
+            if len(found.unknown) < MOST_UNKNOWN:
+                found.unknown.append(f"{path}{key}")
         elif item is not None:
             if wanted.shape is Shape.STRING and type(item) is str:
                 continue

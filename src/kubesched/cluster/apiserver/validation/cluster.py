@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from ipaddress import ip_network
 from typing import Final
 
-from kubesched.cluster.apiserver.problems import Problem, duplicate, forbidden, invalid, required, shown, unsupported
+from kubesched.cluster.apiserver.problems import Problem, duplicate, forbidden, invalid, required, unsupported
 from kubesched.cluster.apiserver.validation.names import config_key_problems, dns_label_problems
 from kubesched.cluster.apiserver.validation.placement import EFFECTS
 from kubesched.objects.base import Json
@@ -18,7 +20,7 @@ _WHEN_IMMUTABLE: Final = "field is immutable when `immutable` is set"
 
 
 def node_problems(node: Json) -> list[Problem]:
-    problems: list[Problem] = []
+    problems = _pod_ranges(node.get("spec") or {})
     seen: set[tuple[str, str]] = set()
     for index, taint in enumerate((node.get("spec") or {}).get("taints") or ()):
         path = f"metadata.taints[{index}]"  # upstream's path
@@ -29,9 +31,24 @@ def node_problems(node: Json) -> list[Problem]:
             problems.append(unsupported(f"{path}.effect", effect, EFFECTS) if effect else required(f"{path}.effect"))
         if (key, effect) in seen:
             stored = {"Key": key, "Value": value, "Effect": effect, "TimeAdded": taint.get("timeAdded")}
-            message = f"Duplicate value: {shown(stored)}: taints must be unique by key and effect pair"
-            problems.append(duplicate(path, "")._replace(message=message))
+            why = "taints must be unique by key and effect pair"
+            problems.append(replace(duplicate(path, stored), detail=why))
         seen.add((key, effect))
+    return problems
+
+
+def _pod_ranges(spec: Json) -> list[Problem]:
+    """The addresses of a node's pods: at most one range of each family."""
+    ranges = spec.get("podCIDRs") or ([spec["podCIDR"]] if spec.get("podCIDR") else [])
+    problems, families = [], []
+    for index, text in enumerate(ranges):
+        try:
+            families.append(ip_network(text, strict=False).version)
+        except ValueError:
+            why = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
+            problems.append(invalid(f"spec.podCIDRs[{index}]", text, why))
+    if not problems and len(families) > len(set(families)):
+        problems.append(invalid("spec.podCIDRs", ranges, "may specify no more than one CIDR for each IP family"))
     return problems
 
 

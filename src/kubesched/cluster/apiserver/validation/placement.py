@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Final
 
-from kubesched.cluster.apiserver.problems import Problem, duplicate, forbidden, invalid, required, unsupported
+from kubesched.cluster.apiserver.problems import (
+    MOST_SHOWN,
+    Problem,
+    duplicate,
+    forbidden,
+    invalid,
+    required,
+    unsupported,
+)
 from kubesched.cluster.apiserver.validation.names import dns_label_problems
 from kubesched.cluster.apiserver.validation.selectors import (
     label_selector_problems,
@@ -50,13 +59,14 @@ def toleration_problems(tolerations: list[Json], path: str) -> list[Problem]:
 
 def spread_problems(constraints: list[Json], path: str) -> list[Problem]:
     problems: list[Problem] = []
-    for index, constraint in enumerate(constraints):
+    keys = [(item.get("topologyKey", ""), item.get("whenUnsatisfiable", "")) for item in constraints]
+    later = Counter(keys)
+    for index, (constraint, key) in enumerate(zip(constraints, keys, strict=True)):
         problems += _spread(constraint, f"{path}[{index}]")
-        topology, policy = constraint.get("topologyKey", ""), constraint.get("whenUnsatisfiable", "")
-        for later in constraints[index + 1 :]:
-            if (later.get("topologyKey", ""), later.get("whenUnsatisfiable", "")) == (topology, policy):
-                where = f"{path}[{index}].{{topologyKey, whenUnsatisfiable}}"
-                problems.append(duplicate(where, f"{{{topology}, {policy}}}"))
+        later[key] -= 1
+        if later[key] and len(problems) < MOST_SHOWN:  # one for each pair, but not two million
+            where = f"{path}[{index}].{{topologyKey, whenUnsatisfiable}}"
+            problems += [duplicate(where, f"{{{key[0]}, {key[1]}}}")] * min(later[key], MOST_SHOWN)
     return problems
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 from typing import Final
 
 from kubesched.cluster.apiserver.problems import Problem, duplicate, forbidden, invalid, required, unsupported
@@ -120,21 +121,21 @@ def _volumes(volumes: list[Json], path: str) -> tuple[list[Problem], set[str]]:
 
 
 def _gate_changes(new: Json, old: Json) -> list[Problem]:
-    before = {gate["name"] for gate in old.get("schedulingGates") or ()}
-    added = [gate["name"] for gate in new.get("schedulingGates") or () if gate["name"] not in before]
+    before = {gate.get("name", "") for gate in old.get("schedulingGates") or ()}
+    added = [name for gate in new.get("schedulingGates") or () if (name := gate.get("name", "")) not in before]
     message = "only deletion is allowed, but found new scheduling gate '{}'"
     return [forbidden("spec.schedulingGates", message.format(name)) for name in added]
 
 
 def _toleration_changes(new: Json, old: Json) -> list[Problem]:
-    kept = [_without_seconds(toleration) for toleration in new.get("tolerations") or ()]
-    lost = [item for item in old.get("tolerations") or () if _without_seconds(item) not in kept]
+    kept = {_without_seconds(toleration) for toleration in new.get("tolerations") or ()}
+    lost = any(_without_seconds(item) not in kept for item in old.get("tolerations") or ())
     message = "existing toleration can not be modified except its tolerationSeconds"
     return [forbidden("spec.tolerations", message)] if lost else []
 
 
-def _without_seconds(toleration: Json) -> Json:
-    return {key: value for key, value in toleration.items() if key != "tolerationSeconds"}
+def _without_seconds(toleration: Json) -> frozenset[tuple[str, str]]:
+    return frozenset(item for item in toleration.items() if item[0] != "tolerationSeconds")
 
 
 def _deadline_changes(new: Json, old: Json) -> list[Problem]:
@@ -179,7 +180,12 @@ def _is_narrower(new: Json, old: Json) -> bool:
 def _adds_to_terms(selector: Json, before: Json) -> bool:
     terms, old_terms = selector.get("nodeSelectorTerms") or [], before.get("nodeSelectorTerms") or []
     return len(terms) == len(old_terms) and all(
-        all(item in (term.get(key) or ()) for item in old_term.get(key) or ())
+        _texts(term, key) >= _texts(old_term, key)
         for term, old_term in zip(terms, old_terms, strict=True)
         for key in ("matchExpressions", "matchFields")
     )
+
+
+def _texts(term: Json, key: str) -> set[str]:
+    """The requirements of a term as text, which can be looked up."""
+    return {json.dumps(item, sort_keys=True) for item in term.get(key) or ()}

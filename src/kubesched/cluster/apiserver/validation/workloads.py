@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Final
 
@@ -14,6 +15,11 @@ from kubesched.objects.base import Json
 
 Validator = Callable[[Json], list[Problem]]
 
+_PERCENTAGE: Final = re.compile(r"[0-9]{1,9}%", re.ASCII)
+_NO_PERCENTAGE: Final = (
+    "a valid percent string must be a numeric string followed by an ending '%' "
+    "(e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')"
+)
 _UNMATCHED: Final = "`selector` does not match template `labels`"
 _EMPTY_SELECTOR: Final = "empty selector is invalid for {}"
 _STATEFUL_FREE: Final = frozenset(
@@ -39,6 +45,7 @@ def workload_validator(noun: str) -> Validator:
     def validate(workload: Json) -> list[Problem]:
         spec = workload.get("spec") or {}
         problems = non_negative(spec, "spec", "replicas", "minReadySeconds", "revisionHistoryLimit")
+        problems += _rolling_update(spec)
         problems += _selector(spec, noun)
         problems += template_problems(_with_claimed_volumes(spec), "spec.template")
         policy = ((spec.get("template") or {}).get("spec") or {}).get("restartPolicy")
@@ -52,7 +59,8 @@ def workload_validator(noun: str) -> Validator:
 def _with_claimed_volumes(spec: Json) -> Json:
     """The template as its pods will be: a StatefulSet's claims become volumes that containers may mount."""
     template: Json = spec.get("template") or {}
-    claims = [(claim.get("metadata") or {}).get("name") for claim in spec.get("volumeClaimTemplates") or ()]
+    templates = spec.get("volumeClaimTemplates") or ()
+    claims = dict.fromkeys((claim.get("metadata") or {}).get("name", "") for claim in templates)
     if not claims:
         return template
     pod = template.get("spec") or {}
@@ -127,10 +135,30 @@ def disruption_budget_problems(budget: Json) -> list[Problem]:
     if "minAvailable" in spec and "maxUnavailable" in spec:
         problems.append(invalid("spec", spec, "minAvailable and maxUnavailable cannot be both set"))
     for key in ("minAvailable", "maxUnavailable"):
-        value = spec.get(key)
-        if isinstance(value, int) and value < 0:
-            problems.append(invalid(f"spec.{key}", value, "must be greater than or equal to 0"))
+        problems += _count_or_percentage(spec, "spec", key)
     return problems + label_selector_problems(spec.get("selector"), "spec.selector")
+
+
+def _count_or_percentage(spec: Json, path: str, key: str, *, most: int | None = 100) -> list[Problem]:
+    """`ValidatePositiveIntOrPercent`, and `IsNotMoreThan100Percent` where there is a limit."""
+    value = spec.get(key)
+    if value is None or isinstance(value, int):
+        return non_negative(spec, path, key)
+    if _PERCENTAGE.fullmatch(value) is None:
+        return [invalid(f"{path}.{key}", value, _NO_PERCENTAGE)]
+    if most is not None and int(value[:-1]) > most:
+        return [invalid(f"{path}.{key}", value, "must not be greater than 100%")]
+    return []
+
+
+def _rolling_update(spec: Json) -> list[Problem]:
+    """How many pods may be away or too many while a template changes, wherever a workload says so."""
+    problems: list[Problem] = []
+    for key in ("strategy", "updateStrategy"):
+        rolling, path = (spec.get(key) or {}).get("rollingUpdate") or {}, f"spec.{key}.rollingUpdate"
+        problems += _count_or_percentage(rolling, path, "maxUnavailable")
+        problems += _count_or_percentage(rolling, path, "maxSurge", most=None)
+    return problems
 
 
 def non_negative(spec: Json, path: str, *keys: str) -> list[Problem]:
