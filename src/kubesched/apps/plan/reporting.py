@@ -7,6 +7,8 @@ from typing import Any, Final
 
 from kubesched.objects import to_builtins
 from kubesched.objects.base import KubeStruct
+from kubesched.objects.quantity import Quantity
+from kubesched.objects.resource_names import CPU, EPHEMERAL_STORAGE, MEMORY
 
 Progress = Callable[[int, int], None]
 """Called with what is done and what there is to do."""
@@ -39,3 +41,13 @@ def limited(lines: Iterable[str], most: int) -> list[str]:
     if len(every) <= most:
         return every
     return [*every[:most], f"  … and {len(every) - most} more (-o json has all)"]
+
+
+def amount(resource: str, units: int) -> str:
+    """From the scheduler's units to what people write."""
+    if resource == CPU:
+        return str(Quantity.of_milli(units))
+    if resource in (MEMORY, EPHEMERAL_STORAGE):
+        whole = next((size for size in (1 << 30, 1 << 20) if units >= 10 * size), 1)
+        return str(Quantity.of(units // whole * whole, "BinarySI"))
+    return str(units)

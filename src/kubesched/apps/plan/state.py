@@ -27,7 +27,8 @@ class State:
     that were evicted for others, too. What cannot be seen in the pods afterwards is noted in the attributes.
     """
 
-    def __init__(self, simulation: Simulation) -> None:
+    def __init__(self, simulation: Simulation, *, notes_ties: bool = True) -> None:
+        self._notes_ties = notes_ties
         self.simulation = simulation
         self.gone: dict[str, str] = {}
         """Why a pod is gone for good."""
@@ -40,7 +41,7 @@ class State:
         self._exits = ExitStack()
 
     def __enter__(self) -> State:
-        self._exits.enter_context(self.simulation.branch())
+        self._exits.enter_context(self.simulation.branch(notes_ties=self._notes_ties))
         self._seen = len(self.simulation.preemptions)
         return self
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from kubesched.apps.plan.capacity import CapacityReport
 from kubesched.apps.plan.each import EachReport
+from kubesched.apps.plan.node_mix import CheapestMix, NodesNeeded
 from kubesched.apps.plan.reporting import counted, limited, some
-from kubesched.apps.plan.what_if import Placed, Spread, Waiting, WhatIfReport
+from kubesched.apps.plan.what_if import Placed, Preempted, Spread, Waiting, WhatIfReport
 
 MOST_LINES = 20
 """Of each part. Programs get everything."""
@@ -20,6 +22,43 @@ def each_text(report: EachReport) -> str:
     return "\n".join(_each(report))
 
 
+def capacity_text(report: CapacityReport) -> str:
+    return "\n".join(_capacity(report))
+
+
+def needed_text(report: NodesNeeded) -> str:
+    if not report.nodes:
+        return f"{counted(report.sets, 'set')} fit already"
+    fewer = f"with {report.nodes - 1}, {report.one_fewer:,} fit"
+    return f"{counted(report.sets, 'set')} fit with {counted(report.nodes, 'node')} more like {report.like}; {fewer}"
+
+
+def cheapest_text(report: CheapestMix) -> str:
+    if not report.nodes:
+        return f"{counted(report.sets, 'set')} fit already"
+    rows = [f"  {one.nodes} × {one.shape} at {one.price:g} each" for one in report.nodes]
+    bound = f"nothing below {report.lower_bound:g} would do (gap {report.gap:.1%}; {report.method})"
+    return "\n".join((f"{counted(report.sets, 'set')} fit with nodes for {report.cost:g}; {bound}", *rows))
+
+
+def _capacity(report: CapacityReport) -> Iterator[str]:
+    yield from report.supposing
+    each = ", ".join(f"{number:,} {name}" for name, number in report.by_workload.items())
+    several = f" in {counted(report.sets, 'set')} ({each})" if len(report.by_workload) > 1 else ""
+    more = "" if report.stopped_by else ", as many as were asked for"
+    yield f"{counted(report.pods, 'pod')} fit{several}{more}"
+    if not report.stopped_by:
+        return
+    yield f"the next one, {report.stopped_by}, does not: {report.why}"
+    rows: list[tuple[str, ...]] = [("nodes", "", "takes", "limit", "left")]
+    for group in report.groups:
+        left = ", ".join(f"{amount} {name}" for name, amount in group.free.items())
+        rows.append((str(group.nodes), group.name, str(group.pods), group.limit, left))
+    widths = [max(len(row[column]) for row in rows) for column in range(4)]
+    for row in rows:
+        yield "  ".join(cell.ljust(width) for cell, width in zip(row, (*widths, 0), strict=True)).rstrip()
+
+
 def _what_if(report: WhatIfReport) -> Iterator[str]:
     yield from report.hypotheses
     yield _summary(report)
@@ -28,7 +67,7 @@ def _what_if(report: WhatIfReport) -> Iterator[str]:
     yield from _part("wait", map(_wait, report.waiting))
     yield from _part(
         "are preempted",
-        (f"{one.pod} on {one.node}, by {one.by}{_tie(one.tied, one.node)}" for one in report.preempted),
+        (f"{one.pod} on {one.node}, by {one.by}{_tie(one)}" for one in report.preempted),
     )
     yield from _part("are gone for good", (f"{one.pod} on {one.before}: {one.why}" for one in report.gone))
     yield from _part("cannot be evicted", (f"{one.pod} on {one.node}: {one.why}" for one in report.blocked))
@@ -62,11 +101,11 @@ def _part(title: str, lines: Iterable[str]) -> Iterator[str]:
 
 
 def _move(one: Placed) -> str:
-    return f"{one.pod}: {one.before} → {one.node}{_tie(one.tied, one.node)}"
+    return f"{one.pod}: {one.before} → {one.node}{_tie(one)}"
 
 
 def _start(one: Placed) -> str:
-    return f"{one.pod}: {one.node}{_tie(one.tied, one.node)}"
+    return f"{one.pod}: {one.node}{_tie(one)}"
 
 
 def _wait(one: Waiting) -> str:
@@ -75,9 +114,10 @@ def _wait(one: Waiting) -> str:
     return f"{one.pod}{was}{still}: {one.why}"
 
 
-def _tie(tied: tuple[str, ...], chosen: str) -> str:
-    others = [name for name in tied if name != chosen]
-    return f", or as good {some(others)}" if others else ""
+def _tie(one: Placed | Preempted) -> str:
+    others = [name for name in one.tied if name != one.node]
+    left_out = one.tied_nodes - len(one.tied)
+    return f", or as good {some(others)}{f' of {one.tied_nodes}' if left_out else ''}" if others else ""
 
 
 def _spread(one: Spread) -> str:

@@ -9,24 +9,27 @@ from kubesched.apps.plan.hypotheses import Hypothesis
 from kubesched.apps.plan.reporting import ReportPart
 from kubesched.apps.plan.state import PodPair, State
 from kubesched.apps.plan.workloads import Workload, workload_of
-from kubesched.apps.simulate.simulation import Simulation
+from kubesched.apps.simulate.chance import Tie
+from kubesched.apps.simulate.simulation import Preemption, Simulation
 from kubesched.objects import Node, Pod
 
 ZONE = "topology.kubernetes.io/zone"
+NO_TIE = Tie(0, ())
 UNKNOWN_REASON = "it has not been tried"
 
 
 class Placed(ReportPart):
     """A pod that has a node now. `before` is where it was; empty if it was nowhere.
 
-    `tied`: the nodes that were equally good; the first by name stands for any of them. A pod that was placed after
-    such a one (`after_tie`) may go elsewhere if chance decides otherwise.
+    `tied`: the first of the `tied_nodes` that were equally good; this one stands for any of them. A pod that was
+    placed after such a one (`after_tie`) may go elsewhere if chance decides otherwise.
     """
 
     pod: str
     node: str
     before: str = ""
     tied: tuple[str, ...] = ()
+    tied_nodes: int = 0
     after_tie: bool = False
 
 
@@ -59,6 +62,7 @@ class Preempted(ReportPart):
     node: str
     by: str
     tied: tuple[str, ...] = ()
+    tied_nodes: int = 0
 
 
 class Spread(ReportPart):
@@ -120,9 +124,15 @@ def report(state: State, hypotheses: Sequence[Hypothesis]) -> WhatIfReport:
             if is_new or (before is not None and why != why_waiting(before)):
                 waiting.append(Waiting(pod=key, before=was, why=why, is_new=is_new))
         elif before is None or before.metadata.uid != now.metadata.uid or not was:
-            tied = state.simulation.ties.get(key, ())
-            after_tie = not tied and key in unsettled
-            placed = Placed(pod=key, node=now.spec.node_name, before=was, tied=tied, after_tie=after_tie)
+            tie = state.simulation.ties.get(key, NO_TIE)
+            placed = Placed(
+                pod=key,
+                node=now.spec.node_name,
+                before=was,
+                tied=tie.nodes,
+                tied_nodes=tie.size,
+                after_tie=not tie.size and key in unsettled,
+            )
             (moved if was else started).append(placed)
     return WhatIfReport(
         hypotheses=tuple(map(str, hypotheses)),
@@ -131,10 +141,7 @@ def report(state: State, hypotheses: Sequence[Hypothesis]) -> WhatIfReport:
         waiting=tuple(waiting),
         gone=tuple(gone),
         blocked=tuple(_blocked(state)),
-        preempted=tuple(
-            Preempted(pod=one.victim.key, node=one.victim.spec.node_name, by=one.preemptor, tied=one.tied)
-            for one in state.preemptions
-        ),
+        preempted=tuple(map(_preempted, state.preemptions)),
         spread=tuple(_spread(state, changed)),
     )
 
@@ -154,6 +161,12 @@ def _after_ties(simulation: Simulation) -> set[str]:
     order = [pod for pod, reason, _ in simulation.events_of_branch() if reason == "Scheduled"]
     first = next((position for position, pod in enumerate(order) if pod in simulation.ties), len(order))
     return set(order[first + 1 :])
+
+
+def _preempted(one: Preemption) -> Preempted:
+    tie = one.tie or NO_TIE
+    node = one.victim.spec.node_name
+    return Preempted(pod=one.victim.key, node=node, by=one.preemptor, tied=tie.nodes, tied_nodes=tie.size)
 
 
 def _blocked(state: State) -> Iterator[Blocked]:

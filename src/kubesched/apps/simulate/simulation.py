@@ -24,7 +24,7 @@ from msgspec.structs import replace
 
 from kubesched.apps.explain.explanation import Explanation, explain
 from kubesched.apps.explain.text import as_text
-from kubesched.apps.simulate.chance import Chance
+from kubesched.apps.simulate.chance import Chance, Tie
 from kubesched.apps.simulate.changes import ChangeLog
 from kubesched.apps.simulate.memory_api import MemoryApi
 from kubesched.apps.simulate.own_loop import OwnLoop
@@ -43,6 +43,7 @@ from kubesched.scheduler.state.queue import SubQueue
 from kubesched.scheduler.state.snapshot import Snapshot
 
 if TYPE_CHECKING:
+    from kubesched.apps.plan.capacity import CapacityReport
     from kubesched.apps.plan.each import EachReport
     from kubesched.apps.plan.hypotheses import Hypothesis
     from kubesched.apps.plan.what_if import WhatIfReport
@@ -56,11 +57,11 @@ LONGEST_WAIT: Final = 60
 
 
 class Preemption(NamedTuple):
-    """A pod that was evicted for another one, or for a pod group. `tied`: nodes where that would have cost as much."""
+    """A pod that was evicted for another one, or for a pod group. `tie`: nodes where that would have cost as much."""
 
     victim: Pod
     preemptor: str
-    tied: tuple[str, ...]
+    tie: Tie | None
 
 
 class Simulation:
@@ -100,6 +101,7 @@ class Simulation:
             choose=self._chance.choose,
         )
         self._assembled = assembled = build_virtual_scheduler(config, gates, dependencies, plugins)
+        self._chance.nodes = assembled.cache.cluster.nodes
         self._changes = ChangeLog(assembled.objects, assembled.handlers, assembled.cache.cluster.pods)
         api.connect(self._assembled.objects, self._changes)
         self._snapshot = Snapshot(self._assembled.cache)
@@ -198,18 +200,19 @@ class Simulation:
             self._loop.run(self._settle())
 
     @contextmanager
-    def branch(self) -> Iterator[None]:
+    def branch(self, *, notes_ties: bool = True) -> Iterator[None]:
         """A hypothesis: everything that happens inside, to objects and to placements, is undone at the end.
 
         Ties go to the first node by name inside, so that an outcome does not depend on what was tried before; `ties`
-        tells where that mattered. Branches may be nested. Undoing costs as much as what has changed, not as much as
-        the cluster. Time is not turned back.
+        tells where that mattered. Without `notes_ties` they go to the first node in the table: that is faster.
+        Branches may be nested. Undoing costs as much as what has changed, not as much as the cluster. Time is not
+        turned back.
         """
         self._check_open()
         chance, events, preemptions = self._chance, len(self.events), len(self.preemptions)
-        kept = chance.getstate(), chance.by_name, chance.ties, chance.preemption_ties
+        kept = chance.getstate(), chance.by_name, chance.notes_ties, chance.ties, chance.preemption_ties
         self._branches.append(events)
-        chance.by_name, chance.ties, chance.preemption_ties = True, {}, {}
+        chance.by_name, chance.notes_ties, chance.ties, chance.preemption_ties = True, notes_ties, {}, {}
         waiting = self._assembled.queue.checkpoint()
         self._changes.begin()
         try:
@@ -221,7 +224,7 @@ class Simulation:
             self._assembled.queue.restore(waiting)
             self._branches.pop()
             del self.events[events:], self.preemptions[preemptions:]
-            state, chance.by_name, chance.ties, chance.preemption_ties = kept
+            state, chance.by_name, chance.notes_ties, chance.ties, chance.preemption_ties = kept
             chance.setstate(state)
 
     def changed_pods(self) -> dict[str, tuple[Pod | None, Pod | None]]:
@@ -233,7 +236,7 @@ class Simulation:
         return self.events[self._branches[-1] :]
 
     @property
-    def ties(self) -> Mapping[str, tuple[str, ...]]:
+    def ties(self) -> Mapping[str, Tie]:
         """By pod: the nodes that were equally good when it was last placed inside this branch."""
         return self._chance.ties
 
@@ -261,10 +264,10 @@ class Simulation:
         """All pods with their nodes, as `schedule` returns them; nothing is tried."""
         return {pod.key: pod.spec.node_name or None for pod in self._assembled.objects.of(Pod)}
 
-    def explain(self, pod: str | Pod) -> Explanation:
+    def explain(self, pod: str | Pod, *, seek_remedies: bool = True) -> Explanation:
         """What every plugin says about a pod on every node: for a known pod by `namespace/name`, or any pod at all."""
         self._check_open()
-        return self._loop.run(explain(self._assembled, self._pod(pod), seek_remedies=True))
+        return self._loop.run(explain(self._assembled, self._pod(pod), seek_remedies=seek_remedies))
 
     def why(self, pod: str | Pod) -> str:
         """The explanation as text."""
@@ -284,6 +287,15 @@ class Simulation:
         from kubesched.apps.plan.each import each_loss
 
         return each_loss(self, by)
+
+    def capacity(self, *pods: Pod, most: int = 0) -> CapacityReport:
+        """How many more sets of these pods fit, up to `most` if given, and what stops the next one."""
+        from kubesched.apps.inputs.workloads import WorkloadManifest
+        from kubesched.apps.plan.capacity import MixPart, capacity
+
+        wanted = [completed(pod) for pod in pods]
+        mix = [MixPart(WorkloadManifest("Pod", pod.metadata.name, pod, 1), 1) for pod in wanted]
+        return capacity(self, mix, most=most)
 
     async def _schedule(self) -> None:
         for _ in range(MOST_ROUNDS + len(self._assembled.objects.of(Pod))):
@@ -354,5 +366,5 @@ class _Recorder:
     ) -> None:
         self._events.append((regarding.key, reason, note))
         if reason == "Preempted" and related is not None:
-            tied = self._chance.preemption_ties.get(regarding.spec.node_name, ())
-            self._preemptions.append(Preemption(regarding, related.metadata.key, tied))
+            tie = self._chance.preemption_ties.get(regarding.spec.node_name)
+            self._preemptions.append(Preemption(regarding, related.metadata.key, tie))

@@ -29,11 +29,20 @@ class Ranking(msgspec.Struct, eq=False, gc=False):
             row = self._ranked.best(self._random)
         return self._cluster.nodes.names[row]
 
-    def tied(self) -> list[str]:
-        """The names of all best nodes, sorted: for whoever settles ties another way than by chance."""
+    def best_rows(self) -> RowArray:
+        """The rows of all best nodes: for whoever settles ties another way than by chance."""
         rows, totals = self.totals()
-        names = self._cluster.nodes.names
-        return sorted([names[row] for row in rows[totals == totals.max()].tolist()])
+        best: RowArray = rows[totals == totals.max()]
+        return best
+
+    def first_best(self) -> str:
+        """The name of the best node in the first row: always the same, and cheap."""
+        if isinstance(self._ranked, tuple):
+            rows, totals = self._ranked
+            row = int(rows[totals.argmax()])
+        else:
+            row = int(self._ranked.by_row.argmax())
+        return self._cluster.nodes.names[row]
 
     def by_name(self) -> dict[str, int]:
         """The totals by node name, for whoever must wait before the choice: rows may have changed by then."""
