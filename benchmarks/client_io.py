@@ -34,7 +34,7 @@ import msgspec
 import uvloop
 from prometheus_client import CollectorRegistry
 
-from kubesched.apps.run.lifecycle import GC_THRESHOLDS
+from kubesched.apps.run.scheduler import GC_THRESHOLDS
 from kubesched.client.connection import Connection
 from kubesched.client.http_transport import HttpTransport
 from kubesched.client.informer import Informer

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import importlib
+import os
+import signal
+import ssl
+import urllib.request
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -23,7 +29,12 @@ from kubesched.client.rest import RestClient
 from kubesched.clock import SystemClock
 from kubesched.cluster.apiserver.server import ApiServer
 from kubesched.config import KubeSchedulerConfiguration, default_config
-from kubesched.config.model import ClientConnectionConfiguration, LeaderElectionConfiguration
+from kubesched.config.model import (
+    ClientConnectionConfiguration,
+    LeaderElectionConfiguration,
+    Plugin,
+    PluginSet,
+)
 from kubesched.objects import Lease, Pod
 from kubesched.serving.server import ServingOptions
 from kubesched.telemetry.metrics import SchedulerMetrics
@@ -31,6 +42,8 @@ from kubesched.testing import make_node, make_pod
 
 # When to give up waiting; on a free machine everything here takes a moment.
 PATIENCE = 60.0
+# How much later than promised something may be on a machine that is busy with other tests.
+SLACK_SECONDS = 1.0
 
 
 @pytest.fixture(autouse=True)
@@ -48,6 +61,7 @@ class Scene:
         self.rest = rest
         self.kubeconfig = kubeconfig
         self.exits: asyncio.Queue[int] = asyncio.Queue()
+        self.port = 0
 
     def config(self, *, elect: bool = False) -> KubeSchedulerConfiguration:
         return replace(
@@ -56,9 +70,10 @@ class Scene:
             leader_election=LeaderElectionConfiguration(leader_elect=elect),
         )
 
-    def process(self, config: KubeSchedulerConfiguration) -> SchedulerProcess:
-        endpoints = EndpointOptions(serving=ServingOptions(bind_address="127.0.0.1", port=free_port()))
-        settings = RunSettings(config=config, endpoints=endpoints)
+    def process(self, config: KubeSchedulerConfiguration, plugins: Path | None = None) -> SchedulerProcess:
+        self.port = free_port()
+        endpoints = EndpointOptions(serving=ServingOptions(bind_address="127.0.0.1", port=self.port))
+        settings = RunSettings(config=config, endpoints=endpoints, plugin_folder=plugins)
         return SchedulerProcess(settings, SystemClock(), Random(1), exit_now=self.exits.put_nowait)
 
     async def placed(self, name: str) -> str:
@@ -158,6 +173,67 @@ async def test_a_lost_lease_ends_it_at_once(scene: Scene) -> None:
         await scene.rest.patch(Lease, "kube-scheduler", taken, namespace="kube-system")
         async with asyncio.timeout(PATIENCE):
             assert await scene.exits.get() == 1
+
+
+STUCK_PLUGIN = """
+import threading, time
+from kubesched.framework import FilterPlugin, Verdict
+
+BEGUN, OVER = threading.Event(), threading.Event()
+
+class Stuck(FilterPlugin):
+    name = "Stuck"
+
+    def filter_nodes(self, state, pod, nodes):
+        BEGUN.set()
+        until = time.monotonic() + 60
+        while not OVER.is_set() and time.monotonic() < until:
+            pass  # computes, and never yields
+        return Verdict.fits(nodes)
+"""
+
+
+async def test_a_decision_that_does_not_end_holds_up_neither_lease_nor_health_nor_a_signal(
+    scene: Scene, tmp_path: Path
+) -> None:
+    """The lease is renewed and probes are answered meanwhile; asked to stop, it gives the lease back and ends."""
+    (tmp_path / "stuck_plugin.py").write_text(STUCK_PLUGIN)
+    await scene.rest.create(make_node("n1", cpu="4"))
+    [profile] = default_config().profiles
+    enabled = (*profile.plugins.multi_point.enabled, Plugin(name="stuck_plugin:Stuck"))
+    profile = replace(profile, plugins=replace(profile.plugins, multi_point=PluginSet(enabled=enabled)))
+    timing = LeaderElectionConfiguration(
+        lease_duration=_seconds(3), renew_deadline=_seconds(2.0), retry_period=_seconds(0.2)
+    )
+    config = replace(scene.config(), leader_election=timing, profiles=(profile,))
+    process = scene.process(config, tmp_path)
+    task = asyncio.create_task(process.run())
+    stuck: Any = importlib.import_module("stuck_plugin")
+    try:
+        await scene.rest.create(make_pod("web", cpu="1", image="pause"))
+        await until(lambda: asyncio.to_thread(stuck.BEGUN.is_set))
+        await asyncio.sleep(3.5)  # longer than the lease
+        assert await asyncio.to_thread(_probe, scene.port) < 1.0
+        assert scene.exits.empty(), "it lost its lease"
+        began = SystemClock().monotonic()
+        os.kill(os.getpid(), signal.SIGTERM)
+        async with asyncio.timeout(PATIENCE):
+            assert await scene.exits.get() == 0
+        assert SystemClock().monotonic() - began < 1.0 + SLACK_SECONDS
+        assert await _holder(scene) == ""
+    finally:
+        stuck.OVER.set()
+        await asyncio.wait({task})
+    assert await scene.placed("web") == "", "what was decided too late must not be written"
+
+
+def _probe(port: int) -> float:
+    """How long /livez takes."""
+    began = SystemClock().monotonic()
+    context = ssl._create_unverified_context()
+    with urllib.request.urlopen(f"https://127.0.0.1:{port}/livez", timeout=10, context=context) as answer:
+        assert answer.status == 200
+    return SystemClock().monotonic() - began
 
 
 async def _holder(scene: Scene) -> str:

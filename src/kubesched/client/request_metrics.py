@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import Final
+from threading import Lock
 
 from kubesched.client.rest import FinishedRequest
 from kubesched.telemetry.component_metrics import RestClientMetrics
-
-_MOST_NOTED: Final = 256
+from kubesched.telemetry.instruments import Noted
 
 
 class _Series:
@@ -31,7 +30,7 @@ class _Series:
 
 
 class RequestMetrics:
-    """A `RequestObserver` and an `ExecObserver`.
+    """A `RequestObserver` and an `ExecObserver`, for clients in any thread.
 
     What happens with every request is noted, and counted when metrics are read or enough has come together: from one
     answer of a server to the next, the counting has left the processor's caches and takes five times as long.
@@ -39,23 +38,21 @@ class RequestMetrics:
 
     def __init__(self, metrics: RestClientMetrics) -> None:
         self._metrics = metrics
-        self._noted: list[FinishedRequest] = []
+        self._rarely = Lock()
+        self._noted = Noted(self._count)
+        self.request_finished = self._noted.add
         self._series: dict[tuple[str, str, str], _Series] = {}
-        metrics.before_reading(self._count)
-
-    def request_finished(self, request: FinishedRequest) -> None:
-        self._noted.append(request)
-        if len(self._noted) >= _MOST_NOTED:
-            self._count()
+        metrics.before_reading(self._noted.count)
 
     def request_retried(self, *, verb: str, host: str, code: str) -> None:
-        self._metrics.request_retries.labels(code, verb, host).inc()
+        with self._rarely:
+            self._metrics.request_retries.labels(code, verb, host).inc()
 
     def exec_plugin_called(self, *, exit_code: int, call_status: str) -> None:
-        self._metrics.exec_plugin_call.labels(str(exit_code), call_status).inc()
+        with self._rarely:
+            self._metrics.exec_plugin_call.labels(str(exit_code), call_status).inc()
 
-    def _count(self) -> None:
-        noted, self._noted = self._noted, []
+    def _count(self, noted: Sequence[FinishedRequest]) -> None:
         alike: defaultdict[tuple[str, str, str], list[FinishedRequest]] = defaultdict(list)
         for request in noted:
             alike[request.code, request.verb, request.host].append(request)

@@ -17,13 +17,12 @@ from kubesched.objects import Pod
 from kubesched.serving.access_control import AccessControl
 from kubesched.serving.authentication import Authenticator
 from kubesched.serving.authorization import Authorizer
-from kubesched.serving.debug import DebugPages
+from kubesched.serving.debug import DebugPages, SchedulerLoop
 from kubesched.serving.health import NOSNIFF, HealthEndpoint, HealthSlis
 from kubesched.serving.metric_pages import metrics_route, pod_resources_route
 from kubesched.serving.zpages import configz_route, flagz_route, statusz_route
 from kubesched.telemetry.health import HealthCheck
 from kubesched.telemetry.logging import Logger
-from kubesched.telemetry.metrics import SchedulerMetrics
 from kubesched.telemetry.version import KUBERNETES_MINOR
 
 
@@ -32,10 +31,12 @@ class Pages:
     """What the pages show. Callbacks are asked at the time of each request."""
 
     registry: CollectorRegistry
-    metrics: SchedulerMetrics
+    reset_metrics: Callable[[], None]
     config: Callable[[], Mapping[str, Any]]
     pods: Callable[[], Sequence[Pod]]
     is_leader: Callable[[], bool]
+    scheduler: SchedulerLoop | None = None
+    """Where the scheduler runs, if not on the loop that serves."""
     flags: Mapping[str, str] = field(default_factory=dict)
     healthz: Sequence[HealthCheck] = ()
     livez: Sequence[HealthCheck] = ()
@@ -59,7 +60,7 @@ def routes_of(pages: Pages, clock: Clock, log: Logger) -> list[BaseRoute]:
         *HealthEndpoint("livez", pages.livez, slis).routes(),
         *HealthEndpoint("readyz", pages.readyz, slis).routes(),
         configz_route(pages.config),
-        metrics_route("/metrics", pages.registry, pages.metrics.reset),
+        metrics_route("/metrics", pages.registry, pages.reset_metrics),
         pod_resources_route(pages.pods, pages.is_leader),
         metrics_route("/metrics/slis", sli_registry, slis.reset),
         *pages.more_routes,
@@ -69,7 +70,7 @@ def routes_of(pages: Pages, clock: Clock, log: Logger) -> list[BaseRoute]:
     if pages.statusz:
         routes.append(statusz_route(clock, _top_folders(routes), emulated_version=pages.emulated_version))
     if pages.profiling:
-        routes += DebugPages(clock, log).routes()
+        routes += DebugPages(clock, log, pages.scheduler).routes()
     return routes
 
 

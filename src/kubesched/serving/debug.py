@@ -14,8 +14,9 @@ import sys
 import threading
 import traceback
 import tracemalloc
+from collections.abc import Callable, Coroutine
 from types import CoroutineType
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
@@ -37,10 +38,18 @@ HEAP_LINES: Final = 50
 MAX_SECONDS: Final = 600.0
 
 
+class SchedulerLoop(Protocol):
+    """The event loop that profiles are about, seen from that of the endpoints."""
+
+    async def run(self, work: Coroutine[Any, Any, None]) -> None: ...
+    def tasks(self) -> set[asyncio.Task[Any]]: ...
+
+
 class DebugPages:
     """Profiles of this process, one measurement at a time."""
 
-    def __init__(self, clock: Clock, log: Logger) -> None:
+    def __init__(self, clock: Clock, log: Logger, scheduler: SchedulerLoop | None = None) -> None:
+        self._scheduler = scheduler
         self._clock = clock
         self._log = log
         self._measuring = False
@@ -60,26 +69,33 @@ class DebugPages:
         ]
 
     async def _stacks(self, _request: Request) -> Response:
-        return PlainTextResponse(_all_stacks())
+        elsewhere = self._scheduler.tasks() if self._scheduler is not None else set()
+        return PlainTextResponse(_all_stacks(asyncio.all_tasks() | elsewhere))
 
     async def _profile(self, request: Request) -> Response:
-        """A cProfile of the loop's thread: where the scheduler's time goes."""
+        """A cProfile of the thread that decides: where the scheduler's time goes."""
         seconds = _seconds(request, default=30.0)
         if self._measuring:
             return PlainTextResponse("Could not enable CPU profiling: cpu profiling already in use\n", 500)
         self._measuring = True
         profiler = cProfile.Profile()
-        profiler.enable()
         try:
+            await self._there(profiler.enable)
             await self._clock.sleep(seconds)
         finally:
-            profiler.disable()
+            await self._there(profiler.disable)
             self._measuring = False
         text = io.StringIO()
         stats = pstats.Stats(profiler, stream=text)
         stats.sort_stats("tottime").print_stats(PROFILE_LINES)
         stats.sort_stats("cumulative").print_stats(PROFILE_LINES)
         return PlainTextResponse(text.getvalue())
+
+    async def _there(self, function: Callable[[], None]) -> None:
+        async def call() -> None:
+            function()
+
+        await (self._scheduler.run(call()) if self._scheduler is not None else call())
 
     async def _heap(self, request: Request) -> Response:
         """What was allocated in the meantime and is still there, by source line."""
@@ -122,8 +138,8 @@ def _seconds(request: Request, *, default: float) -> float:
     return min(seconds, MAX_SECONDS) if seconds > 0 else default
 
 
-def _all_stacks() -> str:
-    tasks = sorted(asyncio.all_tasks(), key=asyncio.Task.get_name)
+def _all_stacks(running: set[asyncio.Task[Any]]) -> str:
+    tasks = sorted(running, key=asyncio.Task.get_name)
     text = io.StringIO()
     text.write(f"{len(tasks)} tasks, {threading.active_count()} threads\n")
     for task in tasks:

@@ -1,23 +1,30 @@
 """Counters, gauges and histograms that are cheap enough for every scheduling decision.
 
 prometheus-client takes a lock and walks the buckets for each observation (2–4 µs). Here an observation is a dict lookup
-and an addition in plain Python, which the one event loop makes safe; `InstrumentSet` hands the numbers to
-prometheus-client when somebody scrapes.
+and an addition in plain Python, without a lock: each series is recorded to by one thread. Another one may read, which
+the interpreter makes safe, and may see a histogram between its count and its sum. `InstrumentSet` hands the numbers to
+prometheus-client when somebody scrapes. What several threads record, or record in bulk, goes through `Noted`.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
+from threading import Lock
 from typing import Final, Generic, Protocol, TypeVar
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 from prometheus_client.utils import floatToGoString
 
+T = TypeVar("T")
+
 Labels = tuple[str, ...]
+_MOST_READS: Final = 20
+_MOST_NOTED: Final = 256
 UNEXPECTED: Final = "unexpected"
 
 # Stability levels: the first word of a help text.
@@ -56,6 +63,35 @@ class MetricPolicy:
         )
 
 
+def steady(read: Callable[[], T]) -> T:
+    """What `read` says about something that another thread may be changing: asked again if it changed meanwhile."""
+    for _ in range(_MOST_READS):
+        try:
+            return read()
+        except RuntimeError:  # "changed size during iteration"
+            continue
+    return read()
+
+
+class Noted(Generic[T]):
+    """Recorded later, in bulk: when enough has come together, or somebody reads. Any thread may note and count."""
+
+    def __init__(self, count: Callable[[list[T]], None]) -> None:
+        self._count = count
+        self._items: deque[T] = deque()
+        self._counting = Lock()
+
+    def add(self, item: T) -> None:
+        self._items.append(item)
+        if len(self._items) >= _MOST_NOTED:
+            self.count()
+
+    def count(self) -> None:
+        with self._counting:
+            items = self._items
+            self._count([items.popleft() for _ in range(len(items))])
+
+
 class _Series(Protocol):
     def reset(self) -> None: ...
 
@@ -82,6 +118,10 @@ class _SeriesByLabels(dict[Labels, S], Generic[S]):
             self.admitted[admitted] = self._make()
         series = self[values] = self.admitted[admitted]
         return series
+
+    def shown(self) -> list[tuple[Labels, S]]:
+        """All series, in order. Others may be made meanwhile."""
+        return sorted(steady(lambda: list(self.admitted.items())), key=lambda entry: entry[0])
 
     def forget(self, values: Labels) -> None:
         admitted = self._policy.admit(self._name, self._label_names, values)
@@ -148,7 +188,7 @@ class _Number(_Instrument[NumberSeries]):
 
     def _refresh(self) -> None:
         if self._read is not None:
-            for labels, value in self._read().items():
+            for labels, value in steady(self._read).items():
                 self._series[labels].value = value
 
 
@@ -164,7 +204,7 @@ class Counter(_Number):
     def family(self) -> Metric:
         self._refresh()
         family = CounterMetricFamily(self.name, self.help_text, labels=self.label_names)
-        for labels, series in sorted(self._series.admitted.items()):
+        for labels, series in self._series.shown():
             family.add_metric(labels, series.value)
         return family
 
@@ -188,7 +228,7 @@ class Gauge(_Number):
     def family(self) -> Metric:
         self._refresh()
         family = GaugeMetricFamily(self.name, self.help_text, labels=self.label_names)
-        for labels, series in sorted(self._series.admitted.items()):
+        for labels, series in self._series.shown():
             family.add_metric(labels, series.value)
         return family
 
@@ -247,7 +287,7 @@ class Histogram(_Instrument[HistogramSeries]):
 
     def family(self) -> Metric:
         family = HistogramMetricFamily(self.name, self.help_text, labels=self.label_names)
-        for labels, series in sorted(self._series.admitted.items()):
+        for labels, series in self._series.shown():
             buckets = list(zip(self._le, map(float, accumulate(series.counts)), strict=True))
             family.add_metric(labels, buckets, series.sum)
         return family

@@ -41,11 +41,20 @@ def log() -> Logger:
 
 
 @pytest.fixture
-def pages() -> Pages:
-    registry = CollectorRegistry()
+def registry() -> CollectorRegistry:
+    return CollectorRegistry()
+
+
+@pytest.fixture
+def metrics(registry: CollectorRegistry) -> SchedulerMetrics:
+    return SchedulerMetrics(registry)
+
+
+@pytest.fixture
+def pages(registry: CollectorRegistry, metrics: SchedulerMetrics) -> Pages:
     return Pages(
         registry=registry,
-        metrics=SchedulerMetrics(registry),
+        reset_metrics=metrics.reset,
         config=lambda: {"kind": "KubeSchedulerConfiguration", "parallelism": 16},
         pods=list,
         is_leader=lambda: True,
@@ -74,9 +83,9 @@ def guarded_app(pages: Pages, clock: VirtualClock, log: Logger, reviews: FakeRev
     )
 
 
-async def test_metrics_can_be_scraped_and_reset(call: Caller, open_app: Starlette, pages: Pages) -> None:
+async def test_metrics_can_be_scraped_and_reset(call: Caller, open_app: Starlette, metrics: SchedulerMetrics) -> None:
     """The content type is the text format's; DELETE starts counting anew."""
-    pages.metrics.schedule_attempts.inc("scheduled", "default-scheduler")
+    metrics.schedule_attempts.inc("scheduled", "default-scheduler")
     answer = await call(open_app, "/metrics")
     assert answer.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
     families = {family.name: family for family in text_string_to_metric_families(answer.body)}
@@ -224,7 +233,7 @@ async def test_without_profiling_there_are_no_debug_pages(call: Caller, log: Log
     registry = CollectorRegistry()
     pages = Pages(
         registry=registry,
-        metrics=SchedulerMetrics(registry),
+        reset_metrics=SchedulerMetrics(registry).reset,
         config=dict,
         pods=list,
         is_leader=lambda: False,

@@ -61,7 +61,7 @@ async def serving(
     registry = CollectorRegistry()
     pages = Pages(
         registry=registry,
-        metrics=SchedulerMetrics(registry),
+        reset_metrics=SchedulerMetrics(registry).reset,
         config=dict,
         pods=list,
         is_leader=lambda: True,

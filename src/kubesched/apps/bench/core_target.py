@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from kubesched.apps.bench.target import PodProgress
 from kubesched.apps.bench.templates import Manifest
-from kubesched.apps.run.lifecycle import GC_THRESHOLDS
+from kubesched.apps.run.scheduler import GC_THRESHOLDS
 from kubesched.apps.simulate.memory_api import MemoryApi
 from kubesched.clock import Clock, utc
 from kubesched.config import FeatureGates, default_config, load_config_file

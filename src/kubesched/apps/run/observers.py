@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 from kubesched.clock import Clock
@@ -10,6 +11,7 @@ from kubesched.scheduler.build import Assembled
 from kubesched.scheduler.framework import QueuedPod
 from kubesched.scheduler.framework.stopwatch import ATTEMPTS_PER_SAMPLE
 from kubesched.scheduler.state.queue.observer import SubQueue
+from kubesched.telemetry.instruments import Noted
 from kubesched.telemetry.metrics import SchedulerMetrics
 
 SCHEDULED: Final = "scheduled"
@@ -19,8 +21,6 @@ ERROR: Final = "error"
 MOST_ATTEMPTS: Final = 15
 """From here on, attempts share one label (getAttemptsLabel)."""
 _ATTEMPTS: Final = (*map(str, range(MOST_ATTEMPTS)), f"{MOST_ATTEMPTS}+")
-
-MOST_NOTED: Final = 256
 
 
 class AttemptMetrics:
@@ -135,29 +135,22 @@ class CallMetrics:
 
     def __init__(self, metrics: SchedulerMetrics) -> None:
         self._metrics = metrics
-        self._noted: dict[tuple[str, str], list[float]] = {}
-        metrics.before_reading(self._count_all)
+        self._noted: Noted[tuple[tuple[str, str], float]] = Noted(self._count)
+        metrics.before_reading(self._noted.count)
 
     def call_finished(self, call_type: str, *, succeeded: bool, seconds: float) -> None:
-        labels = call_type, "success" if succeeded else "error"
-        noted = self._noted.get(labels)
-        if noted is None:
-            noted = self._noted[labels] = []
-        noted.append(seconds)
-        if len(noted) >= MOST_NOTED:
-            self._count(labels)
+        self._noted.add(((call_type, "success" if succeeded else "error"), seconds))
 
     def read_waiting(self, read: Callable[[], Mapping[str, int]]) -> None:
         self._metrics.pending_async_api_calls.read_from(lambda: {(name,): count for name, count in read().items()})
 
-    def _count_all(self) -> None:
-        for labels in list(self._noted):
-            self._count(labels)
-
-    def _count(self, labels: tuple[str, str]) -> None:
-        noted = self._noted.pop(labels, [])
-        self._metrics.async_api_call_execution.add(len(noted), *labels)
-        self._metrics.async_api_call_execution_duration.labels(*labels).observe_all(noted)
+    def _count(self, noted: Sequence[tuple[tuple[str, str], float]]) -> None:
+        durations: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
+        for labels, seconds in noted:
+            durations[labels].append(seconds)
+        for labels, values in durations.items():
+            self._metrics.async_api_call_execution.add(len(values), *labels)
+            self._metrics.async_api_call_execution_duration.labels(*labels).observe_all(values)
 
 
 class VolumeMetrics:
