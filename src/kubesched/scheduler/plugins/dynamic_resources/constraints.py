@@ -35,56 +35,74 @@ class Constraint(Protocol):
         ...
 
 
-class _AboutRequests:
+class _AttributeConstraint:
+    """What both kinds share: which requests they are about, and that each device must have the attribute.
+
+    A value of None is of a type that constraints do not know.
+    """
+
     def __init__(self, requests: tuple[str, ...], attribute: str) -> None:
         self._requests = frozenset(requests)
         self._attribute = attribute
-
-    def _concerns(self, request: str, sub_request: str) -> bool:
-        if not self._requests or request in self._requests:
-            return True
-        return bool(sub_request) and f"{request}/{sub_request}" in self._requests
-
-
-class MatchAttribute(_AboutRequests):
-    """All devices have the same value as the first one."""
-
-    def __init__(self, requests: tuple[str, ...], attribute: str) -> None:
-        super().__init__(requests, attribute)
-        self._value: _Value | None = None
         self._devices = 0
 
     def add(self, request: str, sub_request: str, kind: DeviceKind) -> bool:
         if not self._concerns(request, sub_request):
             return True
         attribute = _lookup(kind, self._attribute)
-        if attribute is None:
-            return False
-        value = _value_of(attribute)
-        if not self._devices:
-            self._value = value
-        elif value is None or value != self._value:
+        if attribute is None or not self._add(request, _value_of(attribute)):
             return False
         self._devices += 1
         return True
 
     def remove(self, request: str, sub_request: str, kind: DeviceKind) -> None:
         if self._concerns(request, sub_request):
+            self._remove(request)
             self._devices -= 1
-
-    def state(self, request: str) -> Hashable:
-        return (self._value,) if self._devices else None
 
     def allows(self, request: str, sub_request: str, kind: DeviceKind) -> bool:
         if not self._concerns(request, sub_request):
             return True
         attribute = _lookup(kind, self._attribute)
-        if attribute is None:
-            return False
-        return not self._devices or (self._value is not None and _value_of(attribute) == self._value)
+        return attribute is not None and self._allows(_value_of(attribute))
+
+    def _concerns(self, request: str, sub_request: str) -> bool:
+        if not self._requests or request in self._requests:
+            return True
+        return bool(sub_request) and f"{request}/{sub_request}" in self._requests
+
+    def _add(self, request: str, value: _Value | None) -> bool:
+        raise NotImplementedError
+
+    def _remove(self, request: str) -> None:
+        raise NotImplementedError
+
+    def _allows(self, value: _Value | None) -> bool:
+        raise NotImplementedError
 
 
-class DistinctAttribute(_AboutRequests):
+class MatchAttribute(_AttributeConstraint):
+    """All devices have the same value as the first one."""
+
+    _value: _Value | None = None
+
+    def state(self, request: str) -> Hashable:
+        return (self._value,) if self._devices else None
+
+    def _add(self, request: str, value: _Value | None) -> bool:
+        if not self._devices:
+            self._value = value
+            return True
+        return value is not None and value == self._value
+
+    def _remove(self, request: str) -> None:
+        """The value is that of the first device: it counts while there are devices."""
+
+    def _allows(self, value: _Value | None) -> bool:
+        return not self._devices or (self._value is not None and value == self._value)
+
+
+class DistinctAttribute(_AttributeConstraint):
     """No device has the value of another request's device.
 
     Upstream remembers one value per request (distinctAttributeConstraint.attributes): of several devices for one
@@ -94,39 +112,23 @@ class DistinctAttribute(_AboutRequests):
     def __init__(self, requests: tuple[str, ...], attribute: str) -> None:
         super().__init__(requests, attribute)
         self._values: dict[str, _Value | None] = {}
-        self._devices = 0
-
-    def add(self, request: str, sub_request: str, kind: DeviceKind) -> bool:
-        if not self._concerns(request, sub_request):
-            return True
-        attribute = _lookup(kind, self._attribute)
-        if attribute is None:
-            return False
-        value = _value_of(attribute)
-        if self._devices and self._values and (value is None or value in self._values.values()):
-            return False
-        self._values[request] = value
-        self._devices += 1
-        return True
-
-    def remove(self, request: str, sub_request: str, kind: DeviceKind) -> None:
-        if self._concerns(request, sub_request):
-            self._values.pop(request, None)
-            self._devices -= 1
 
     def state(self, request: str) -> Hashable:
         others = frozenset(value for name, value in self._values.items() if name != request)
         return others, self._values.get(request), request in self._values, self._devices > 0
 
-    def allows(self, request: str, sub_request: str, kind: DeviceKind) -> bool:
-        if not self._concerns(request, sub_request):
-            return True
-        attribute = _lookup(kind, self._attribute)
-        if attribute is None:
+    def _add(self, request: str, value: _Value | None) -> bool:
+        if self._devices and self._values and (value is None or value in self._values.values()):
             return False
+        self._values[request] = value
+        return True
+
+    def _remove(self, request: str) -> None:
+        self._values.pop(request, None)
+
+    def _allows(self, value: _Value | None) -> bool:
         # That of the last request may still be replaced by its next device.
-        lasting = list(self._values.values())[:-1]
-        return _value_of(attribute) not in lasting
+        return value not in list(self._values.values())[:-1]
 
 
 def constraints_of(claim: ResourceClaim) -> list[Constraint]:
