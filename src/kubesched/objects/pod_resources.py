@@ -148,6 +148,13 @@ def in_units(resources: Mapping[str, Quantity]) -> dict[str, int]:
     return {name: quantity.milli_value() if name == CPU else quantity.value() for name, quantity in resources.items()}
 
 
+def from_units(resource: str, amount: int) -> Quantity:
+    """The inverse of `in_units`, in the form that people write."""
+    if resource == CPU:
+        return Quantity.of_milli(amount)
+    return Quantity.of(amount, "BinarySI" if resource in (MEMORY, EPHEMERAL_STORAGE) else "DecimalSI")
+
+
 def in_scheduler_units(resources: Mapping[str, Quantity]) -> dict[str, int]:
     """`in_units` of the resources that scheduling counts (framework.Resource.Add); other names are left out."""
     return in_units({name: quantity for name, quantity in resources.items() if _is_counted(name)})

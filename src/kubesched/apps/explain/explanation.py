@@ -117,7 +117,7 @@ async def _explain_all(assembled: Assembled, profile: Profile, info: PodInfo, se
     explanation = await _explain(assembled, profile, info)
     if not (seek_remedies and explanation.fit_error):
         return explanation
-    found = remedies(assembled.cache.cluster, assembled.evaluators[profile.name], info.pod)
+    found = remedies(assembled.cache.cluster, assembled.evaluators[profile.name], profile.filters, info.pod)
     return replace(explanation, remedies=found)
 
 

@@ -58,6 +58,7 @@ from kubesched.scheduler.framework.plugin import (
     ScorePlugin,
     points_served,
 )
+from kubesched.scheduler.framework.pod_changes import PodChange
 from kubesched.scheduler.framework.pod_group import (
     Placement,
     PodGroupAssignments,
@@ -117,6 +118,7 @@ __all__ = [
     "PlacementScorePlugin",
     "Plugin",
     "PluginFactory",
+    "PodChange",
     "PodGroupAssignments",
     "PodGroupDryRun",
     "PodGroupInfo",

@@ -15,7 +15,7 @@ the attempt of that pod with a clear error, never the process.
 from __future__ import annotations
 
 import enum
-from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import index
 from typing import Any, ClassVar, Final
@@ -29,6 +29,7 @@ from kubesched.scheduler.framework.diagnosis import Diagnosis
 from kubesched.scheduler.framework.events import ANY_EVENT, EventHint
 from kubesched.scheduler.framework.handle import Handle, NominatingInfo
 from kubesched.scheduler.framework.node_info import NodeInfo, node_info_at
+from kubesched.scheduler.framework.pod_changes import PodChange
 from kubesched.scheduler.framework.pod_group import Placement, PodGroupAssignments, PodGroupDryRun, PodGroupInfo
 from kubesched.scheduler.framework.queued_pod import QueuedPod
 from kubesched.scheduler.framework.status import SUCCESS, Status
@@ -182,6 +183,13 @@ class FilterPlugin(Plugin):
     def filter_changes(self, pod: PodTemplate, since: Hashable) -> Positions | None:
         """Rows of the node table whose answer may differ from that at the external version `since`; None: any."""
         return None
+
+    def pod_changes(self, pod: Pod) -> Iterable[PodChange]:
+        """Changes of the pod, each of which takes away a reason for which this plugin may reject it.
+
+        They need not be enough, nor be needed: `kubesched explain` tries them, alone and in pairs.
+        """
+        return ()
 
     def _filter_one(self, state: CycleState, nodes: NodeView, position: int) -> Status | None:
         """Asks about one node; a "what if" is applied to the plugin's state first."""

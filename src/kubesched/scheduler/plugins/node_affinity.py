@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+import msgspec
 import numpy as np
 
 from kubesched.config.plugin_args import NodeAffinityArgs
 from kubesched.errors import ConfigurationError, InvalidObjectError
-from kubesched.objects import Node
+from kubesched.objects import Node, Pod
 from kubesched.objects.affinity import NodeAffinity as Affinity
 from kubesched.objects.affinity import NodeSelector
 from kubesched.objects.node_selectors import (
@@ -33,6 +34,7 @@ from kubesched.scheduler.framework import (
     FilterPlugin,
     Handle,
     Hint,
+    PodChange,
     PreFilterPlugin,
     PreFilterResult,
     PreScorePlugin,
@@ -42,6 +44,7 @@ from kubesched.scheduler.framework import (
     Status,
     Verdict,
 )
+from kubesched.scheduler.framework.pod_changes import without_required_affinity
 from kubesched.scheduler.plugins.support.normalize import in_proportion
 from kubesched.scheduler.plugins.support.per_template import PerTemplate
 
@@ -109,6 +112,11 @@ class NodeAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
             return Verdict.rejects(nodes, where=is_unwanted, reason=NOT_WANTED)
         is_forbidden = ~matching_selector(self._added, nodes)
         return Verdict.first_of(nodes, (is_forbidden, NOT_ENFORCED), (is_unwanted, NOT_WANTED))
+
+    def pod_changes(self, pod: Pod) -> Iterator[PodChange]:
+        if pod.spec.node_selector:
+            yield PodChange("had no node selector", lambda spec: msgspec.structs.replace(spec, node_selector={}))
+        yield from without_required_affinity("node_affinity", "node affinity", pod.spec)
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Status:
         try:

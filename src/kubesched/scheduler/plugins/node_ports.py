@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Final
 
 import numpy as np
+from msgspec.structs import replace
 
 from kubesched.objects import Pod
 from kubesched.scheduler.columns import Counts, NodeView, PodCount, PodInfo, PodTemplate, WhatIf
@@ -22,12 +24,14 @@ from kubesched.scheduler.framework import (
     FilterPlugin,
     Handle,
     Hint,
+    PodChange,
     PreFilterPlugin,
     Reason,
     Resource,
     Status,
     Verdict,
 )
+from kubesched.scheduler.framework.pod_changes import with_containers
 from kubesched.scheduler.plugins.support.per_template import PerSituation
 
 NAME: Final = "NodePorts"
@@ -55,6 +59,13 @@ class NodePorts(PreFilterPlugin, FilterPlugin):
         if nodes.what_if is not None:
             conflicts = conflicts - _freed_by_others(pod, nodes, nodes.what_if)
         return Verdict.rejects(nodes, where=conflicts > 0, reason=TAKEN)
+
+    def pod_changes(self, pod: Pod) -> Iterator[PodChange]:
+        spec = pod.spec
+        if any(port.host_port for container in spec.containers + spec.init_containers for port in container.ports):
+            yield PodChange(
+                "had no host ports", partial(with_containers, lambda container: replace(container, ports=()))
+            )
 
     def _count_holders(self, pod: PodTemplate) -> PodCount:
         """Pods by how many ports they hold that are in the pod's way."""

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterator, Sequence
+from functools import partial
 from typing import Final
 
+from msgspec.structs import replace
+
 from kubesched.objects import Node, Pod
-from kubesched.objects.affinity import Taint
+from kubesched.objects.affinity import Taint, Toleration
+from kubesched.objects.pod import PodSpec
+from kubesched.objects.tolerations import Tolerations
 from kubesched.scheduler.columns import Integers, NodeView, PodInfo, PodTemplate
 from kubesched.scheduler.framework import (
     SUCCESS,
@@ -18,6 +24,7 @@ from kubesched.scheduler.framework import (
     FilterPlugin,
     Handle,
     Hint,
+    PodChange,
     PreScorePlugin,
     Reason,
     Resource,
@@ -32,6 +39,9 @@ UNTOLERATED: Final = Reason.unresolvable("node(s) had untolerated taint(s)")
 
 _STRICT_EFFECTS: Final = frozenset(("NoSchedule", "NoExecute"))
 _PREFERENCE: Final = "PreferNoSchedule"
+_NODE_STATE: Final = "node.kubernetes.io/"
+"""Taints that say how a node is, not whom it is for."""
+_MOST_PROPOSED: Final = 8
 
 
 class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin):
@@ -42,6 +52,7 @@ class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin):
     normalizes_by_value = True
 
     def __init__(self, args: None, handle: Handle) -> None:
+        self._nodes = handle.cluster.nodes
         self._compares_numbers = handle.gates.enabled("TaintTolerationComparisonOperators")
 
     def signature(self, pod: PodTemplate) -> Hashable:
@@ -72,6 +83,23 @@ class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin):
             EventHint(ClusterEvent(Resource.POD, Action.UPDATE_POD_TOLERATION), _own_tolerations_changed),
         )
 
+    def pod_changes(self, pod: Pod) -> Iterator[PodChange]:
+        """Tolerate one taint of those that most nodes have. Taints about a node's state are left out: it may pass."""
+        taints = Counter(
+            Taint(key=taint.key, value=taint.value, effect=taint.effect)
+            for _, node in self._nodes.existing()
+            for taint in node.spec.taints
+            if taint.effect in _STRICT_EFFECTS and not taint.key.startswith(_NODE_STATE)
+        )
+        tolerations = Tolerations(pod.spec.tolerations)
+        untolerated = [
+            taint
+            for taint, _ in taints.most_common()
+            if not tolerations.tolerate(taint, comparing=self._compares_numbers)
+        ]
+        for taint in untolerated[:_MOST_PROPOSED]:
+            yield PodChange(f"tolerated {_shown(taint)}", partial(_tolerating, taint))
+
     def _is_kept_away(self, pod: PodTemplate, taints: tuple[Taint, ...]) -> bool:
         return any(taint.effect in _STRICT_EFFECTS and not self._tolerates(pod, taint) for taint in taints)
 
@@ -82,6 +110,16 @@ class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin):
         was_kept_away = old is None or self._is_kept_away(pod.template, old.spec.taints)
         is_kept_away = self._is_kept_away(pod.template, new.spec.taints)
         return Hint.QUEUE if was_kept_away and not is_kept_away else Hint.SKIP
+
+
+def _tolerating(taint: Taint, spec: PodSpec) -> PodSpec:
+    toleration = Toleration(key=taint.key, value=taint.value, effect=taint.effect)
+    return replace(spec, tolerations=(*spec.tolerations, toleration))
+
+
+def _shown(taint: Taint) -> str:
+    """As kubectl writes it."""
+    return f"{taint.key}={taint.value}:{taint.effect}" if taint.value else f"{taint.key}:{taint.effect}"
 
 
 def _own_tolerations_changed(pod: PodInfo, old: Pod, new: Pod) -> Hint:

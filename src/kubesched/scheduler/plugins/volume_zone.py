@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
 
-from kubesched.objects import PersistentVolume, PersistentVolumeClaim, StorageClass
+from kubesched.objects import PersistentVolume, PersistentVolumeClaim, Pod, StorageClass
 from kubesched.scheduler.columns import ABSENT, Booleans, NodeView, PodInfo, PodTemplate
 from kubesched.scheduler.framework import (
     FIXED,
@@ -21,12 +21,14 @@ from kubesched.scheduler.framework import (
     FilterPlugin,
     Handle,
     Hint,
+    PodChange,
     PreFilterPlugin,
     Reason,
     Resource,
     Status,
     Verdict,
 )
+from kubesched.scheduler.framework.pod_changes import without_each
 from kubesched.scheduler.plugins.support.storage.claims import WAIT_FOR_FIRST_CONSUMER, class_of_claim, not_found
 from kubesched.scheduler.plugins.support.storage.csi_topology import (
     BETA_REGION,
@@ -78,6 +80,9 @@ class VolumeZone(PreFilterPlugin, FilterPlugin):
             return SKIP
         state.write(NAME, topologies)
         return SUCCESS
+
+    def pod_changes(self, pod: Pod) -> Iterator[PodChange]:
+        return without_each("volumes", "volume", pod.spec)
 
     def filter_nodes(self, state: CycleState, pod: PodTemplate, nodes: NodeView) -> Verdict:
         elsewhere = np.zeros(len(nodes), dtype=np.bool_)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from kubesched import Simulation
+from kubesched.framework import CycleState, FilterPlugin, NodeInfo, PodChange, Status
+from kubesched.objects import Pod
+from kubesched.testing import make_node, make_pod
 
 NODES = """
 apiVersion: v1
@@ -115,3 +120,56 @@ def test_a_pod_that_fits_needs_none() -> None:
     with Simulation() as simulation:
         simulation.load(NODES)
         assert simulation.explain("default/there").remedies == ()
+
+
+CONFIG = """
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles: [{plugins: {multiPoint: {enabled: [{name: Humble}]}}}]
+"""
+
+
+class Humble(FilterPlugin):
+    """Rejects pods with a priority, and says what would help."""
+
+    name = "Humble"
+
+    def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
+        return Status.unschedulable("the pod is too important") if pod.spec.priority else None
+
+    def pod_changes(self, pod: Pod) -> Sequence[PodChange]:
+        return (PodChange("had no priority", lambda spec: replace(spec, priority=0)),)
+
+
+class Broken(Humble):
+    name = "Humble"
+
+    def pod_changes(self, pod: Pod) -> Sequence[PodChange]:
+        raise ValueError("no idea")
+
+
+class Misguided(Humble):
+    name = "Humble"
+
+    def pod_changes(self, pod: Pod) -> Sequence[PodChange]:
+        return (PodChange("had a field of its own", lambda spec: replace(spec, nosuch=1)),)
+
+
+@pytest.mark.parametrize(
+    ("plugin", "expected"),
+    [
+        pytest.param(Humble, [("had no priority",)], id="a proposal that helps"),
+        pytest.param(Broken, [], id="a plugin that fails to propose"),
+        pytest.param(Misguided, [], id="a proposal that cannot be made"),
+    ],
+)
+def test_a_plugin_of_ones_own_may_say_what_would_help(
+    plugin: type[FilterPlugin], expected: list[tuple[str, ...]]
+) -> None:
+    """Its proposals are tried like those of in-tree plugins; without them the explanation stands all the same."""
+    with Simulation(CONFIG, plugins={"Humble": plugin}) as simulation:
+        simulation.add(make_node("n"), make_pod("p", priority=5))
+        simulation.schedule()
+        explanation = simulation.explain("default/p")
+    assert explanation.fit_error.startswith("0/1 nodes are available: 1 the pod is too important.")
+    assert [remedy.changes for remedy in explanation.remedies] == expected

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence, Set
+from collections.abc import Hashable, Iterator, Sequence, Set
 from datetime import timedelta
 from typing import Final
 
@@ -21,6 +21,7 @@ from kubesched.scheduler.framework import (
     EventHint,
     FilterPlugin,
     Handle,
+    PodChange,
     PostFilterPlugin,
     PostFilterResult,
     PreBindPlugin,
@@ -31,6 +32,7 @@ from kubesched.scheduler.framework import (
     Status,
     Verdict,
 )
+from kubesched.scheduler.framework.pod_changes import without_each
 from kubesched.scheduler.plugins.dynamic_resources.attempt import Attempt, score_of_allocated
 from kubesched.scheduler.plugins.dynamic_resources.claim_writer import ClaimWriter
 from kubesched.scheduler.plugins.dynamic_resources.claims import ClaimsNotReady
@@ -109,6 +111,9 @@ class DynamicResources(
             self._devices, attempt, state.pod.pod, self._handle, self._timeout, self._binding_timeout
         )
         return claim_filter.run(nodes)
+
+    def pod_changes(self, pod: Pod) -> Iterator[PodChange]:
+        return without_each("resource_claims", "resource claim", pod.spec)
 
     async def post_filter(
         self, state: CycleState, pod: PodInfo, diagnosis: Diagnosis

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 
 from kubesched.config.plugin_args import InterPodAffinityArgs
 from kubesched.errors import InvalidObjectError
+from kubesched.objects import Pod
 from kubesched.scheduler.columns import Integers, LabelColumn, NodeView, PodInfo, PodTemplate, Positions
 from kubesched.scheduler.framework import (
     SKIP,
@@ -15,12 +16,14 @@ from kubesched.scheduler.framework import (
     EventHint,
     FilterPlugin,
     Handle,
+    PodChange,
     PreFilterPlugin,
     PreScorePlugin,
     ScorePlugin,
     Status,
     Verdict,
 )
+from kubesched.scheduler.framework.pod_changes import without_required_affinity
 from kubesched.scheduler.plugins.inter_pod_affinity.changes import rows_with_new_score, rows_with_new_verdict
 from kubesched.scheduler.plugins.inter_pod_affinity.filtering import judge
 from kubesched.scheduler.plugins.inter_pod_affinity.hints import EVENTS
@@ -77,6 +80,10 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
 
     def filter_changes(self, pod: PodTemplate, since: Hashable) -> Positions | None:
         return rows_with_new_verdict(self._plans.of(pod), since)
+
+    def pod_changes(self, pod: Pod) -> Iterator[PodChange]:
+        yield from without_required_affinity("pod_affinity", "pod affinity", pod.spec)
+        yield from without_required_affinity("pod_anti_affinity", "pod anti-affinity", pod.spec)
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Status:
         try:

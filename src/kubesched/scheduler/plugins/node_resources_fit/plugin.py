@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Final, NamedTuple
 
+import msgspec
+
 from kubesched.config.plugin_args import NodeResourcesFitArgs
-from kubesched.objects import DeviceClass
-from kubesched.objects.pod_resources import allocation_score_requests, incoming_requests
+from kubesched.objects import DeviceClass, Pod
+from kubesched.objects.pod import Container, PodSpec, ResourceRequirements
+from kubesched.objects.pod_resources import allocation_score_requests, from_units, incoming_requests
+from kubesched.objects.quantity import Quantity
 from kubesched.objects.resource_names import is_extended_resource, is_scalar_resource
 from kubesched.scheduler.columns import Integers, NodeView, PodInfo, PodTemplate
 from kubesched.scheduler.framework import (
@@ -20,6 +24,7 @@ from kubesched.scheduler.framework import (
     EventHint,
     FilterPlugin,
     Handle,
+    PodChange,
     PreFilterPlugin,
     PreScorePlugin,
     Reason,
@@ -27,6 +32,7 @@ from kubesched.scheduler.framework import (
     Status,
     Verdict,
 )
+from kubesched.scheduler.framework.pod_changes import with_containers
 from kubesched.scheduler.framework.verdict import MOST_REASONS
 from kubesched.scheduler.plugins.node_resources_fit.hints import ResourceHints
 from kubesched.scheduler.plugins.support.amounts import Amount, Truth, amount, column, holds_somewhere
@@ -115,6 +121,13 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
                 bits = bits | (is_lacking * demand.lacking + is_hopeless * (demand.hopeless - demand.lacking))
         return Verdict(column(bits, nodes), demands.reasons)
 
+    def pod_changes(self, pod: Pod) -> Iterator[PodChange]:
+        """Ask for less of one resource."""
+        for name, asked in incoming_requests(pod, self._features).items():
+            if asked:
+                says = f"asked for {{free}} {name} or less, not {from_units(name, asked)}"
+                yield PodChange(says, partial(_without_resource, name), resource=name)
+
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Status:
         return SUCCESS
 
@@ -163,3 +176,17 @@ def _reasons(resources: tuple[str, ...]) -> tuple[Reason, ...]:
         message = f"Insufficient {resource}"
         reasons += (Reason.unschedulable(message), Reason.unresolvable(message))
     return tuple(reasons[:MOST_REASONS])
+
+
+def _without_resource(name: str, spec: PodSpec) -> PodSpec:
+    def less(amounts: dict[str, Quantity]) -> dict[str, Quantity]:
+        return {other: amount for other, amount in amounts.items() if other != name}
+
+    def smaller(resources: ResourceRequirements) -> ResourceRequirements:
+        return msgspec.structs.replace(resources, requests=less(resources.requests), limits=less(resources.limits))
+
+    def edit(container: Container) -> Container:
+        return msgspec.structs.replace(container, resources=smaller(container.resources))
+
+    pod_level = smaller(spec.resources) if spec.resources is not None else None
+    return msgspec.structs.replace(with_containers(edit, spec), resources=pod_level, overhead=less(spec.overhead))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -13,6 +13,7 @@ from kubesched.objects import (
     CSINode,
     PersistentVolume,
     PersistentVolumeClaim,
+    Pod,
     StorageClass,
     VolumeAttachment,
 )
@@ -26,11 +27,13 @@ from kubesched.scheduler.framework import (
     EventHint,
     FilterPlugin,
     Handle,
+    PodChange,
     PreFilterPlugin,
     Reason,
     Status,
     Verdict,
 )
+from kubesched.scheduler.framework.pod_changes import without_each
 from kubesched.scheduler.plugins.node_volume_limits.attachable import Attachable, PodVolumes, VolumeLookup
 from kubesched.scheduler.plugins.node_volume_limits.attached import AttachedHere, AttachedVolumes
 from kubesched.scheduler.plugins.node_volume_limits.hints import EVENTS
@@ -78,6 +81,9 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin):
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Status:
         return SUCCESS if self._has_volumes.of(pod.template) else SKIP
+
+    def pod_changes(self, pod: Pod) -> Iterator[PodChange]:
+        return without_each("volumes", "volume", pod.spec)
 
     def filter_nodes(self, state: CycleState, pod: PodTemplate, nodes: NodeView) -> Verdict:
         wanted = self._wanted.of(pod, self._versions())

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
+from functools import partial
 
 from kubesched.config.plugin_args import PodTopologySpreadArgs
+from kubesched.objects import Pod
 from kubesched.scheduler.columns import Integers, LabelColumn, NodeView, PodInfo, PodTemplate
 from kubesched.scheduler.framework import (
     SKIP,
@@ -14,12 +16,14 @@ from kubesched.scheduler.framework import (
     EventHint,
     FilterPlugin,
     Handle,
+    PodChange,
     PreFilterPlugin,
     PreScorePlugin,
     ScorePlugin,
     Status,
     Verdict,
 )
+from kubesched.scheduler.framework.pod_changes import without_item
 from kubesched.scheduler.plugins.pod_topology_spread.constraints import Constraints
 from kubesched.scheduler.plugins.pod_topology_spread.filtering import judge, skewed_domains
 from kubesched.scheduler.plugins.pod_topology_spread.hints import Hints
@@ -71,6 +75,12 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
 
     def filter_nodes(self, state: CycleState, pod: PodTemplate, nodes: NodeView) -> Verdict:
         return judge(self._plans.of(pod).hard, pod, nodes)
+
+    def pod_changes(self, pod: Pod) -> Iterator[PodChange]:
+        for constraint in pod.spec.topology_spread_constraints:
+            if constraint.when_unsatisfiable == "DoNotSchedule":
+                without = partial(without_item, "topology_spread_constraints", constraint)
+                yield PodChange(f"were not spread over {constraint.topology_key}", without)
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Status:
         plan = self._plans.of(pod.template).soft

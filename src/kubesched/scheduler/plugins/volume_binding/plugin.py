@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -27,6 +27,7 @@ from kubesched.scheduler.framework import (
     EventHint,
     FilterPlugin,
     Handle,
+    PodChange,
     PreBindPlugin,
     PreFilterPlugin,
     PreScorePlugin,
@@ -35,6 +36,7 @@ from kubesched.scheduler.framework import (
     Status,
     Verdict,
 )
+from kubesched.scheduler.framework.pod_changes import without_each
 from kubesched.scheduler.plugins.support.storage.csi_nodes import CsiNodeColumns
 from kubesched.scheduler.plugins.volume_binding.assume_cache import AssumeCache
 from kubesched.scheduler.plugins.volume_binding.binding import VolumeBinder
@@ -113,6 +115,9 @@ class VolumeBinding(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, 
             return claims
         state.write(NAME, claims)
         return SUCCESS
+
+    def pod_changes(self, pod: Pod) -> Iterator[PodChange]:
+        return without_each("volumes", "volume", pod.spec)
 
     def filter_nodes(self, state: CycleState, pod: PodTemplate, nodes: NodeView) -> Verdict:
         found = self._finder.find(state.read(NAME, PodClaims), nodes)

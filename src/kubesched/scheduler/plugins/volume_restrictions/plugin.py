@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -21,12 +21,14 @@ from kubesched.scheduler.framework import (
     FilterPlugin,
     Handle,
     Hint,
+    PodChange,
     PreFilterPlugin,
     Reason,
     Resource,
     Status,
     Verdict,
 )
+from kubesched.scheduler.framework.pod_changes import without_each
 from kubesched.scheduler.plugins.support.per_template import PerSituation, PerTemplate
 from kubesched.scheduler.plugins.support.storage.claims import READ_WRITE_ONCE_POD, not_found
 from kubesched.scheduler.plugins.volume_restrictions.claims_in_use import ClaimsInUse
@@ -80,6 +82,9 @@ class VolumeRestrictions(PreFilterPlugin, FilterPlugin):
             return SKIP
         state.write(NAME, Exclusive(frozenset(exclusive), in_use))
         return SUCCESS
+
+    def pod_changes(self, pod: Pod) -> Iterator[PodChange]:
+        return without_each("volumes", "volume", pod.spec)
 
     def filter_nodes(self, state: CycleState, pod: PodTemplate, nodes: NodeView) -> Verdict:
         return Verdict.first_of(
