@@ -174,7 +174,7 @@ class RealControlPlane:
         return Counter(f"{pod['namespace']}/{pod['name']}" for pod in bound)
 
     def forget_bindings(self) -> None:
-        """Start counting anew."""
+        """Start counting again."""
         self._audit_start = self._audit_log.stat().st_size if self._audit_log.exists() else 0
 
     def _start_etcd(self) -> Process:

@@ -47,7 +47,7 @@ def test_the_api_server_dies_in_the_middle_of_a_thousand_bindings(
 def test_a_server_that_wants_its_clients_elsewhere_costs_no_binding(
     real_cluster: RealControlPlane, start_scheduler: StartScheduler
 ) -> None:
-    """Behind a load balancer, servers tell clients now and then to connect anew, in the middle of their requests."""
+    """Behind a load balancer, servers ask clients now and then to reconnect, in the middle of their requests."""
     admin, count = real_cluster.admin, 1000
     real_cluster.kill_api_server()
     real_cluster.start_api_server(goaway_chance=0.02)

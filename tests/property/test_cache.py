@@ -2,7 +2,7 @@
 
 Pods that are set aside count nowhere.
 
-The cache runs beside a model that keeps pods and nodes in plain dictionaries and adds everything up anew.
+The cache runs beside a model that keeps pods and nodes in plain dictionaries and adds everything up each time.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ def test_the_second_of_a_series_is_written_and_later_ones_are_counted() -> None:
 
 
 def test_the_oldest_event_is_forgotten_when_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Memory has a bound: what was forgotten starts anew, what is remembered becomes a series."""
+    """Memory has a bound: what was forgotten starts over, what is remembered becomes a series."""
     monkeypatch.setattr("kubesched.client.event_memory.MOST_REMEMBERED", 2)
     scene = Scene()
     written = [scene.record(name) for name in ("p1", "p2", "p3", "p1", "p3")]

@@ -66,7 +66,7 @@ def plugin(tmp_path: Path) -> Plugin:
 
 
 async def test_one_run_serves_all_until_the_server_rejects_it(plugin: Plugin) -> None:
-    """Concurrent requests share a run; a rejected credential is fetched anew."""
+    """Concurrent requests share a run; a rejected credential is fetched again."""
     source = plugin.source()
     assert source.at_hand() is None
     first, second = await asyncio.gather(source.current(), source.current())

@@ -51,6 +51,6 @@ def test_its_code_prints_what_it_says(
         said.append(capsys.readouterr().out)
         assert said[-1] == printed or not printed
     assert [bool(text) for text in said] == [True, True, True, False, True, True]
-    room, anew = said[-2:]
+    room, again = said[-2:]
     assert room.startswith("6 of 100 fit\ndefault/larger fits nowhere: 0/2 nodes are available: 2 Insufficient cpu.")
-    assert anew == "now 2 packed 1\n"
+    assert again == "now 2 packed 1\n"

@@ -84,7 +84,7 @@ def guarded_app(pages: Pages, clock: VirtualClock, log: Logger, reviews: FakeRev
 
 
 async def test_metrics_can_be_scraped_and_reset(call: Caller, open_app: Starlette, metrics: SchedulerMetrics) -> None:
-    """The content type is the text format's; DELETE starts counting anew."""
+    """The content type is the text format's; DELETE starts counting again."""
     metrics.schedule_attempts.inc("scheduled", "default-scheduler")
     answer = await call(open_app, "/metrics")
     assert answer.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"

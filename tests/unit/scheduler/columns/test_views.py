@@ -1,4 +1,4 @@
-"""Views of the cluster, with pods added and removed in thought."""
+"""Views of the cluster, with pods added and removed hypothetically."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ways to ask about the same cluster: all nodes, some, each alone, and with pods added or removed in thought."""
+"""Ways to ask about the same cluster: all nodes, some, each alone, and with pods added or removed hypothetically."""
 
 from __future__ import annotations
 

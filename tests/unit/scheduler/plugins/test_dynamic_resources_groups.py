@@ -294,7 +294,7 @@ async def test_a_group_that_fits_nowhere_gives_up_a_claim(
     ("placed_group_members", "status"),
     [
         pytest.param(set(), STUCK, id="a pod of the group has a node"),
-        pytest.param({"default/q"}, UNRESERVED, id="in thought only"),
+        pytest.param({"default/q"}, UNRESERVED, id="hypothetically only"),
     ],
 )
 async def test_a_claim_that_pods_of_the_group_use_is_kept(placed_group_members: set[str], status: Status) -> None:

@@ -70,7 +70,7 @@ def _fitting(plugin: DynamicResources, pod: Pod, nodes: NodeView) -> dict[str, b
 def test_agrees_with_trying_everything(
     worlds: Any, slices: list[list[Device]], requests: list[Request], same_numa: bool
 ) -> None:
-    """Whatever rows are asked about, with pods added or removed in thought: devices are not freed by that."""
+    """Whatever rows are asked about, with pods added or removed hypothetically: devices are not freed by that."""
     handle = FakeHandle().load(make_device_class("gpu"))
     by_node = {f"n{k}": devices for k, devices in enumerate(slices)}
     for name, devices in by_node.items():

@@ -190,7 +190,7 @@ def _loaded(node_labels: list[dict[str, str]]) -> tuple[FakeHandle, World]:
 def test_filter_and_score_agree_with_the_plain_formulation(
     node_labels: list[dict[str, str]], placed: list[tuple[int, Any]], incoming: Any, data: st.DataObject
 ) -> None:
-    """All rows, few rows, after placements and removals one by one, and with pods added and removed in thought."""
+    """All rows, few rows, after placements and removals one by one, and with pods added and removed hypothetically."""
     handle, world = _loaded(node_labels)
     names = list(world.labels)
     plugin = InterPodAffinity(InterPodAffinityArgs(hard_pod_affinity_weight=HARD_WEIGHT), handle)

@@ -395,7 +395,7 @@ def test_equals_a_count_on_every_node(
     limits: list[int | None],
     attachments: set[tuple[int, str]],
 ) -> None:
-    """Columns say the same as counting each node's volumes, also with pods added or removed in thought."""
+    """Columns say the same as counting each node's volumes, also with pods added or removed hypothetically."""
     handle = FakeHandle().load(*(make_node(f"n{k}") for k in range(3)))
     for k, limit in enumerate(limits):
         handle.load(make_csi_node(f"n{k}", limits={DRIVER: limit}))

@@ -229,7 +229,7 @@ WORDS = {
 def test_filter_and_score_agree_with_the_plain_formulation(
     sources: list[Any], placed: list[tuple[int, Any]], incoming: Any, data: st.DataObject
 ) -> None:
-    """All nodes or few feasible ones, after placements one by one, and with pods added and removed in thought."""
+    """All nodes or few feasible ones, after placements one by one, and with pods added and removed hypothetically."""
     handle, world = _loaded(sources)
     names = list(world.nodes)
     plugin = PodTopologySpread(None, handle)

@@ -198,7 +198,7 @@ DISKS = st.builds(
 def test_equals_a_look_at_every_pod_on_every_node(
     worlds: Any, placed: list[tuple[int, list[dict[str, Any]]]], wanted: list[dict[str, Any]]
 ) -> None:
-    """The count of conflicting pods says the same as comparing volumes node by node, also in thought."""
+    """The count of conflicting pods says the same as comparing volumes node by node, also hypothetically."""
     handle = FakeHandle().load(*(make_node(f"n{k}") for k in range(3)))
     handle.load(*(make_pod(f"q{k}", volumes=v, node=f"n{node}") for k, (node, v) in enumerate(placed)))
     plugin, info = VolumeRestrictions(None, handle), handle.cluster.templates.info(make_pod(volumes=wanted))

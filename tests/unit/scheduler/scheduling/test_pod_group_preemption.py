@@ -180,7 +180,7 @@ class Meanwhile:
 
 @pytest.mark.parametrize("at", [1, 2, 3], ids=["everybody is gone", "one is back", "two are back"])
 def test_what_happens_meanwhile_is_not_lost(new_scheduler: Any, at: int) -> None:
-    """While an extender is asked, pods that are removed in thought are deleted, change, or lose their node."""
+    """While an extender is asked, pods that are removed hypothetically are deleted, change, or lose their node."""
     extender = Meanwhile()
     whole = new_scheduler(*GATES, extenders=[extender])
     placed = full_nodes(("s0", 10, ""), ("s1", 20, ""), ("s2", 30, ""))
@@ -202,7 +202,7 @@ def test_what_happens_meanwhile_is_not_lost(new_scheduler: Any, at: int) -> None
 
 
 class Answering(PodGroupPostFilterPlugin):
-    """Says what it is told to, with everybody removed in thought; without an answer it breaks."""
+    """Says what it is told to, with everybody removed hypothetically; without an answer it breaks."""
 
     name = "DefaultPreemption"
 
@@ -268,7 +268,7 @@ NO_PLUGIN = "default preemption plugin is not registered, workload aware preempt
 def test_what_the_plugin_says(
     new_scheduler: Any, plugins: dict[str, Plugin], code: Code, message: str, waits: bool
 ) -> None:
-    """It decides; what it removed in thought is there again in any case."""
+    """It decides; what it removed hypothetically is there again in any case."""
     whole = new_scheduler(*GATES)
     whole.add(*full_nodes(("s0", 10, "")), make_pod_group("gang"))
     result = attempt(whole, plugins, Status.unschedulable(UNSCHEDULABLE))

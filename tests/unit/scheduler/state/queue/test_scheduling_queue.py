@@ -421,7 +421,7 @@ def test_an_update_to_another_uid_is_another_pod() -> None:
 
 @pytest.mark.parametrize("place", PLACES)
 def test_adding_a_known_pod_does_not_double_it(place: str) -> None:
-    """An informer that lists anew adds what is here already."""
+    """An informer that lists again adds what is here already."""
     driver = Driver()
     driver.put(place)
     driver.queue.add(driver.info("p"))
