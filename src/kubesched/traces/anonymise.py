@@ -75,10 +75,11 @@ KEPT_FIELDS: Final = frozenset(
         *("binding_conditions", "binding_failure_conditions", "caching_mode", "capacity_key", "counter_set"),
         *("declared_features", "device", "disruption_mode", "distinct_attribute", "driver", "driver_name"),
         *("effect", "expression", "extended_resource_name", "fs_type", "kind", "match_attribute"),
-        *("node_affinity_policy", "node_taints_policy", "operator", "persistent_volume_reclaim_policy"),
-        *("phase", "preemption_policy", "protocol", "provisioner", "pull_policy", "reason", "reclaim_policy"),
-        *("resize", "resource", "resource_name", "restart_policy", "scheduler_name", "share_id", "status"),
-        *("type", "volume_binding_mode", "volume_mode", "when_unsatisfiable"),
+        *("max_unavailable", "min_available", "node_affinity_policy", "node_taints_policy", "operator"),
+        *("persistent_volume_reclaim_policy", "phase", "preemption_policy", "protocol", "provisioner"),
+        *("pull_policy", "reason", "reclaim_policy", "resize", "resource", "resource_name", "restart_policy"),
+        *("scheduler_name", "share_id", "status", "type", "unhealthy_pod_eviction_policy"),
+        *("volume_binding_mode", "volume_mode", "when_unsatisfiable"),
     }
 )
 """Enumerations, drivers, resources and devices: in whatever struct they stand."""
@@ -191,6 +192,7 @@ class Anonymiser:
             generate_name=self.compound(metadata.generate_name),
             namespace=self.namespace(metadata.namespace),
             uid=self._pseudonym(metadata.uid),
+            resource_version="",
             labels=self.labels(metadata.labels, keeps_integers=is_node),
             annotations={key: self._annotation(key, value) for key, value in metadata.annotations.items()},
             owner_references=tuple(map(self._owner, metadata.owner_references)),
@@ -233,9 +235,17 @@ def _node_requirement(anonymiser: Anonymiser, source: Any) -> Any:
 
 
 def _node_term(anonymiser: Anonymiser, term: NodeSelectorTerm) -> NodeSelectorTerm:
-    fields = tuple(replace(field, values=tuple(map(anonymiser.name, field.values))) for field in term.match_fields)
-    labels = tuple(_node_requirement(anonymiser, requirement) for requirement in term.match_expressions)
-    return replace(term, match_expressions=labels, match_fields=fields)
+    return replace(
+        term,
+        match_expressions=tuple(_node_requirement(anonymiser, requirement) for requirement in term.match_expressions),
+        match_fields=tuple(_field_requirement(anonymiser, requirement) for requirement in term.match_fields),
+    )
+
+
+def _field_requirement(anonymiser: Anonymiser, source: NodeSelectorRequirement) -> NodeSelectorRequirement:
+    """On a node's name: there is no other field to ask for."""
+    key = source.key if source.key == "metadata.name" else anonymiser.name(source.key)
+    return replace(source, key=key, values=tuple(map(anonymiser.name, source.values)))
 
 
 def _selector(anonymiser: Anonymiser, selector: LabelSelector, *, keeps_integers: bool = False) -> LabelSelector:
@@ -262,6 +272,7 @@ def _reference(anonymiser: Anonymiser, reference: ObjectReference) -> ObjectRefe
         name=anonymiser.compound(reference.name),
         namespace=anonymiser.namespace(reference.namespace),
         uid=anonymiser.name(reference.uid),
+        resource_version="",
         field_path="",
     )
 
@@ -398,6 +409,8 @@ def _rule_of_type(hint: Any) -> Rule | None:
         return Anonymiser.name
     if origin in (Union, types.UnionType):
         rules = [rule for argument in arguments if (rule := _rule_of_type(argument)) is not None]
+        if rules and int in arguments:  # `int | str`: a number is no name
+            return lambda anonymiser, value: value if isinstance(value, int) else rules[0](anonymiser, value)
         return rules[0] if rules else None
     if origin is tuple:
         item = _rule_of_type(arguments[0])

@@ -49,6 +49,16 @@ class Lines:
         with self._stream:
             yield from self._split()
 
+    def whole(self, most: int) -> bytes:
+        """All of it at once, for formats that are no lines. TraceError if it is more than `most` bytes, or damaged."""
+        text = bytearray()
+        with self._stream:
+            for chunk in self._unpacked():
+                text += chunk
+                if len(text) > most:
+                    raise self.error(f"more than {most >> 20} MiB of text that is no trace", line=0)
+        return bytes(text)
+
     def _split(self) -> Iterator[bytes]:
         rest = bytearray()
         for chunk in self._unpacked():

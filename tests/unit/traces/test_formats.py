@@ -13,7 +13,7 @@ import pytest
 from kubesched.errors import TraceError
 from kubesched.objects import Node, Pod
 from kubesched.traces import FORMATS, Change, ChangeType, Decision, Entry, Trace, import_trace
-from kubesched.traces.formats import recognise
+from kubesched.traces.formats import manifests, recognise
 from kubesched.traces.source import Source
 
 NODE = {
@@ -145,6 +145,19 @@ def test_dump_of_kubectl() -> None:
     assert told(trace) == ["0 ADDED n1", "0 ADDED web"]
     assert trace.left_out == ["Secret"]
     assert trace.header.started == 1767225600.0
+
+
+def test_a_large_dump_in_one_line() -> None:
+    """As `jq -c` writes it: the limit for lines is one for traces."""
+    padding = {**NODE, "spec": {"providerID": "x" * (17 << 20)}}
+    assert told(opened(json.dumps({"apiVersion": "v1", "kind": "List", "items": [padding]}).encode())) == ["0 ADDED n1"]
+
+
+def test_text_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is no trace has to fit into memory, also if it is packed."""
+    monkeypatch.setattr(manifests, "LARGEST", 1 << 20)
+    with pytest.raises(TraceError, match="more than 1 MiB of text that is no trace"):
+        opened(gzip.compress(b"x" * (2 << 20)))
 
 
 def test_folder_of_manifests(tmp_path: Path) -> None:

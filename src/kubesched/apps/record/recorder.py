@@ -29,8 +29,8 @@ class Recorder:
         """`annotations` are kept besides those that in-tree plugins read."""
         self.annotations = ANNOTATIONS | annotations
         self.kinds = {kind: RecordedKind(kind, self, clock) for kind in kinds}
-        self.failure: OSError | None = None
-        """Why nothing can be written any more: the disk is full."""
+        self.failure: Exception | None = None
+        """Why nothing can be written any more: the disk is full, for one."""
         self.gaps = 0
         self._clock = clock
         self._time = clock.time()
@@ -96,13 +96,13 @@ class Recorder:
 
     def _write(self, entry: Entry) -> None:
         if self.failure is None:
-            self._guarded(self.writer.write, self._rename(entry))
+            self._guarded(lambda: self.writer.write(self._rename(entry)))
 
-    def _guarded(self, write: Callable[..., None], *values: Entry) -> None:
-        """A reflector would take an error for the server's, and try again for ever."""
+    def _guarded(self, write: Callable[[], None]) -> None:
+        """Any error ends the recording: a reflector would take it for the server's, and try again for ever."""
         try:
-            write(*values)
-        except OSError as error:
+            write()
+        except Exception as error:
             self.failure = self.failure or error
 
 

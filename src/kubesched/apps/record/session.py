@@ -117,8 +117,10 @@ async def _follow(
                 break
     finally:
         recorder.close()
-    if recorder.failure is not None:
+    if isinstance(recorder.failure, OSError):
         raise OSError(recorder.failure.errno, recorder.failure.strerror, str(recording.path))
+    if recorder.failure is not None:
+        raise recorder.failure
     return _progress(recorder, clock.monotonic() - started)
 
 

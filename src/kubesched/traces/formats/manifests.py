@@ -44,13 +44,7 @@ def _documents(sources: Iterable[Source]) -> Iterator[tuple[str, Any]]:
 
 
 def _text(source: Source) -> str:
-    size, parts = 0, []
-    for line in source.lines():
-        size += len(line) + 1
-        if size > LARGEST:
-            raise TraceError(f"more than {LARGEST >> 30} GiB of text that is no trace", name=source.name)
-        parts.append(line)
     try:
-        return b"\n".join(parts).decode()
+        return source.lines().whole(LARGEST).decode()
     except UnicodeDecodeError as error:
         raise TraceError("neither a trace nor text", name=source.name) from error

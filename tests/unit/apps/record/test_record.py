@@ -260,5 +260,15 @@ async def test_a_full_disk_ends_the_recording(scene: Scene, monkeypatch: pytest.
     assert [entry.type for entry in scene.trace if isinstance(entry, Change)] in ([], [ChangeType.ADDED])
 
 
+async def test_an_error_of_ours_ends_the_recording(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is not taken for the server's, which would be asked again and again while nothing is recorded."""
+    anonymiser = Anonymiser(b"salt")
+    monkeypatch.setattr(anonymiser, "entry", lambda entry: 1 / 0)
+    scene.node("n1")
+    with pytest.raises(ZeroDivisionError):
+        async with scene.recording(anonymiser=anonymiser):
+            await scene.wait(2.0)
+
+
 def _unschedulable(message: str) -> dict[str, str]:
     return {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message}
