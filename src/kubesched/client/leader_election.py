@@ -134,7 +134,7 @@ class LeaderElector:
                     self._on_lost()
             finally:
                 self._fence.close()
-                self._tell("stopped leading")
+                self._report("stopped leading")
                 # Also after a lost lease, as upstream: if it still is ours, nobody has to wait for its expiry.
                 await self._within(self._timing.renew_deadline, self._release())
         finally:
@@ -149,7 +149,7 @@ class LeaderElector:
                 break
             await self._clock.sleep(jittered(self._rng, self._timing.retry_period, JITTER))
         log.info("Successfully acquired lease", lock=str(self._lock))
-        self._tell("became leader")
+        self._report("became leader")
 
     async def _keep_renewing(self) -> None:
         why = "timed out waiting for the condition"
@@ -317,6 +317,6 @@ class LeaderElector:
         if self._on_new_leader is not None:
             self._on_new_leader(self._reported_leader)
 
-    def _tell(self, what: str) -> None:
+    def _report(self, what: str) -> None:
         if self._on_event is not None:
             self._on_event(f"{self._lock.identity} {what}")

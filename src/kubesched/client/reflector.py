@@ -47,7 +47,7 @@ BATCH: Final = 100
 T = TypeVar("T", bound=ApiObject)
 
 
-class Mirror(Protocol[T]):
+class ReflectorStore(Protocol[T]):
     """Where a reflector writes to. An informer is one."""
 
     def expect(self, value: T) -> None:
@@ -78,13 +78,13 @@ class Interruptions(Protocol):
 
 
 class Reflector(Generic[T]):
-    """Lists and watches one kind into a mirror. `run` ends only by cancellation."""
+    """Lists and watches one kind into a store. `run` ends only by cancellation."""
 
     def __init__(
         self,
         rest: RestClient,
         struct: type[T],
-        mirror: Mirror[T],
+        store: ReflectorStore[T],
         clock: Clock,
         rng: random.Random,
         *,
@@ -100,7 +100,7 @@ class Reflector(Generic[T]):
         """
         self._rest = rest
         self._struct = struct
-        self._mirror = mirror
+        self._store = store
         self._clock = clock
         self._rng = rng
         self._kind = KIND_OF[struct]
@@ -171,7 +171,7 @@ class Reflector(Generic[T]):
     async def _collect(self, initial: InitialList[T], page: Items) -> None:
         for count, item in enumerate(page.items, start=1):
             if (value := initial.add(read_object(item, self._struct))) is not None:
-                self._mirror.expect(value)
+                self._store.expect(value)
             if count % BATCH == 0:
                 await asyncio.sleep(0)
 
@@ -245,14 +245,14 @@ class Reflector(Generic[T]):
             if isinstance(value, Unreadable):
                 log_unreadable(value, self._struct)
             else:
-                self._mirror.put(value)
+                self._store.put(value)
         elif event.type == "DELETED":
-            self._mirror.remove(value.metadata.key, None if isinstance(value, Unreadable) else value)
+            self._store.remove(value.metadata.key, None if isinstance(value, Unreadable) else value)
         elif event.type != "BOOKMARK":
             log.warning("Unknown watch event", type=self._kind.plural, event=event.type)
 
     async def _synced(self, initial: InitialList[T], resource_version: str) -> None:
-        await self._mirror.replace(initial.objects, initial.unreadable)
+        await self._store.replace(initial.objects, initial.unreadable)
         self._is_broken = False
         initial.is_complete = True
         self.last_sync_resource_version = resource_version

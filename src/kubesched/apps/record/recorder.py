@@ -107,7 +107,7 @@ class Recorder:
 
 
 class RecordedKind:
-    """What the trace knows of one kind: a `Mirror` and `Interruptions` of its reflector."""
+    """What the trace knows of one kind: a `ReflectorStore` and `Interruptions` of its reflector."""
 
     def __init__(self, kind: type, recorder: Recorder, clock: Clock) -> None:
         self.objects: dict[str, Any] = {}

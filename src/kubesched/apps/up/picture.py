@@ -67,7 +67,7 @@ class EventLine:
 
 
 class LastEvents:
-    """The mirror of a reflector of events: keeps the last ones only. `since` gives those that are new."""
+    """The store of a reflector of events: keeps the last ones only. `since` gives those that are new."""
 
     def __init__(self) -> None:
         self._lines: deque[EventLine] = deque(maxlen=EVENTS_KEPT)

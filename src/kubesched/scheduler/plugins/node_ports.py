@@ -32,7 +32,7 @@ from kubesched.scheduler.framework import (
     Verdict,
 )
 from kubesched.scheduler.framework.pod_changes import with_containers
-from kubesched.scheduler.plugins.support.per_template import PerSituation
+from kubesched.scheduler.plugins.support.per_template import PerVersion
 
 NAME: Final = "NodePorts"
 TAKEN: Final = Reason.unschedulable("node(s) didn't have free ports for the requested pod ports")
@@ -46,7 +46,7 @@ class NodePorts(PreFilterPlugin, FilterPlugin):
 
     def __init__(self, args: None, handle: Handle) -> None:
         self._cluster = handle.cluster
-        self._holders = PerSituation(self._count_holders)
+        self._holders = PerVersion(self._count_holders)
 
     def signature(self, pod: PodTemplate) -> Hashable:
         return pod.host_ports

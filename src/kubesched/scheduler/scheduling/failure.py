@@ -61,7 +61,7 @@ class FailureHandler:
             self._queue.done(queued.uid)
             return
         self._queue.nominator.add(queued.info, rejected.nominating)
-        self._tell(profile, queued.info.pod, rejected, SCHEDULER_ERROR if not is_rejection else UNSCHEDULABLE)
+        self._report(profile, queued.info.pod, rejected, SCHEDULER_ERROR if not is_rejection else UNSCHEDULABLE)
 
     def _requeue(self, queued: QueuedPod) -> bool:
         pod = queued.info.pod
@@ -77,7 +77,7 @@ class FailureHandler:
             log.error("Pod could not be queued again", error, pod=pod.key)
         return True
 
-    def _tell(self, profile: Profile, pod: Pod, rejected: Rejected, reason: str) -> None:
+    def _report(self, profile: Profile, pod: Pod, rejected: Rejected, reason: str) -> None:
         message = rejected.status.message
         note = message if len(message) <= LONGEST_NOTE else f"{message[: LONGEST_NOTE - 4]} ..."
         profile.handle.recorder.event(pod, "Warning", "FailedScheduling", "Scheduling", note)

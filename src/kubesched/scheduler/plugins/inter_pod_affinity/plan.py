@@ -22,7 +22,7 @@ from kubesched.scheduler.columns import (
 )
 from kubesched.scheduler.columns.label_tags import label_tags
 from kubesched.scheduler.plugins.inter_pod_affinity.terms import PodMatcher, matcher_of
-from kubesched.scheduler.plugins.support.per_template import PerSituation
+from kubesched.scheduler.plugins.support.per_template import PerVersion
 
 NAME: Final = "InterPodAffinity"
 _FEW_NODES: Final = 32
@@ -125,7 +125,7 @@ class Plans:
     def __init__(self, cluster: ClusterTables, hard_affinity_weight: int) -> None:
         self._cluster = cluster
         self._hard_affinity_weight = hard_affinity_weight
-        self._plans = PerSituation(self._make)
+        self._plans = PerVersion(self._make)
 
     def of(self, pod: PodTemplate) -> Plan:
         """Raises InvalidObjectError if a term of the pod does not compile."""

@@ -37,7 +37,7 @@ from kubesched.scheduler.framework.pod_changes import without_each
 from kubesched.scheduler.plugins.node_volume_limits.attachable import Attachable, PodVolumes, VolumeLookup
 from kubesched.scheduler.plugins.node_volume_limits.attached import AttachedHere, AttachedVolumes
 from kubesched.scheduler.plugins.node_volume_limits.hints import EVENTS
-from kubesched.scheduler.plugins.support.per_template import PerSituation, PerTemplate
+from kubesched.scheduler.plugins.support.per_template import PerTemplate, PerVersion
 from kubesched.scheduler.plugins.support.storage.csi_migration import in_tree_plugin
 from kubesched.scheduler.plugins.support.storage.csi_nodes import CsiNodeColumns
 
@@ -61,7 +61,7 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin):
         self._wants_driver = handle.gates.enabled("VolumeLimitScaling")
         self._lookup = VolumeLookup(objects)
         self._has_volumes = PerTemplate(_has_volumes)
-        self._wanted = PerSituation(self._lookup.volumes_of)
+        self._wanted = PerVersion(self._lookup.volumes_of)
         self._csi_nodes = CsiNodeColumns(handle.cluster, objects.of(CSINode))
         self._attached = AttachedVolumes(handle.cluster, objects, self._lookup)
 

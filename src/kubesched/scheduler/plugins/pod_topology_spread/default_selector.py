@@ -8,7 +8,7 @@ from kubesched.objects.meta import LabelSelector
 from kubesched.objects.selectors import Selector, compile_label_selector, selector_from_labels
 from kubesched.scheduler.columns import PodTemplate
 from kubesched.scheduler.framework import ObjectStores
-from kubesched.scheduler.plugins.support.per_template import PerSituation
+from kubesched.scheduler.plugins.support.per_template import PerVersion
 
 
 class DefaultSelectors:
@@ -19,9 +19,9 @@ class DefaultSelectors:
         self._replication_controllers = objects.of(ReplicationController)
         self._replica_sets = objects.of(ReplicaSet)
         self._stateful_sets = objects.of(StatefulSet)
-        self._selectors = PerSituation(self._look)
-        self._merged = PerSituation(self._merge)
-        self._service_labels = PerSituation(self._labels_of_services)
+        self._selectors = PerVersion(self._look)
+        self._merged = PerVersion(self._merge)
+        self._service_labels = PerVersion(self._labels_of_services)
         self._changes = 0
         for store in (self._services, self._replication_controllers, self._replica_sets, self._stateful_sets):
             store.subscribe(self._changed)

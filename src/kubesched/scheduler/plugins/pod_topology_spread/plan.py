@@ -12,7 +12,7 @@ from kubesched.scheduler.columns import Booleans, ClusterTables, Counts, LabelCo
 from kubesched.scheduler.columns.label_tags import label_tags
 from kubesched.scheduler.plugins.pod_topology_spread.constraints import HARD, SOFT, Constraint, Constraints
 from kubesched.scheduler.plugins.pod_topology_spread.node_inclusion import IncludedNodes, NodeInclusion
-from kubesched.scheduler.plugins.support.per_template import PerSituation
+from kubesched.scheduler.plugins.support.per_template import PerVersion
 
 NAME: Final = "PodTopologySpread"
 
@@ -69,7 +69,7 @@ class Plans:
         self._constraints = constraints
         self._inclusion = NodeInclusion(cluster)
         self._numbers = count(1)
-        self._plans = PerSituation(self._make_pair)
+        self._plans = PerVersion(self._make_pair)
 
     def of(self, pod: PodTemplate) -> PlanPair:
         cluster = self._cluster

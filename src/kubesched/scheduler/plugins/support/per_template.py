@@ -45,16 +45,16 @@ class PerRequests(Generic[T]):
         return known
 
 
-class PerSituation(Generic[T]):
-    """A fact that depends on the template and on a situation: it holds while that stays equal."""
+class PerVersion(Generic[T]):
+    """A fact that depends on the template and on a version: it holds while that stays equal."""
 
     __slots__ = ("_compute",)
 
     def __init__(self, compute: Callable[[PodTemplate], T]) -> None:
         self._compute = compute
 
-    def of(self, pod: PodTemplate, situation: object) -> T:
+    def of(self, pod: PodTemplate, version: object) -> T:
         known: tuple[object, T] | None = pod.memo.get(self)
-        if known is None or known[0] != situation:
-            known = pod.memo[self] = (situation, self._compute(pod))
+        if known is None or known[0] != version:
+            known = pod.memo[self] = (version, self._compute(pod))
         return known[1]

@@ -110,7 +110,9 @@ class VolumeBinder:
             return f'failed to check binding: persistentvolumeclaims "{key}" not found'
         if _is_older(volume.metadata, binding.volume.metadata):
             return None
-        if problem := _reach_problem(volume, node, csi_node, "failed to translate pv to csi: could not translate pv: "):
+        if problem := _access_problem(
+            volume, node, csi_node, "failed to translate pv to csi: could not translate pv: "
+        ):
             return problem
         if volume.spec.claim_ref is None or not volume.spec.claim_ref.uid:
             return f'ClaimRef got reset for pv "{name}"'
@@ -132,7 +134,7 @@ class VolumeBinder:
             volume = self._volumes.get(claim.spec.volume_name)
             if volume is None:
                 return None  # it is on its way, or the claim will be unbound again
-            if problem := _reach_problem(volume, node, csi_node, "could not translate pv: "):
+            if problem := _access_problem(volume, node, csi_node, "could not translate pv: "):
                 return problem
         return "" if is_fully_bound(claim) else None
 
@@ -150,7 +152,7 @@ def _as_written(metadata: ObjectMeta, answer: ObjectMeta) -> ObjectMeta:
     return replace(metadata, resource_version=answer.resource_version)
 
 
-def _reach_problem(volume: PersistentVolume, node: Node, csi_node: CSINode | None, untranslatable: str) -> str:
+def _access_problem(volume: PersistentVolume, node: Node, csi_node: CSINode | None, untranslatable: str) -> str:
     """Why a node no longer reaches a volume (its labels may have changed); empty if it does."""
     try:
         affinity = affinity_of(as_translated_on(volume, csi_node))

@@ -29,7 +29,7 @@ from kubesched.scheduler.framework import (
     Verdict,
 )
 from kubesched.scheduler.framework.pod_changes import without_each
-from kubesched.scheduler.plugins.support.per_template import PerSituation, PerTemplate
+from kubesched.scheduler.plugins.support.per_template import PerTemplate, PerVersion
 from kubesched.scheduler.plugins.support.storage.claims import READ_WRITE_ONCE_POD, not_found
 from kubesched.scheduler.plugins.volume_restrictions.claims_in_use import ClaimsInUse
 from kubesched.scheduler.plugins.volume_restrictions.disks import disks_of, in_conflict, mounts_of
@@ -60,7 +60,7 @@ class VolumeRestrictions(PreFilterPlugin, FilterPlugin):
         self._in_use = ClaimsInUse(handle.cluster)
         self._cluster = handle.cluster
         self._mounts = PerTemplate(lambda pod: mounts_of(disks_of(pod.spec.volumes)))
-        self._sharers = PerSituation(self._count_sharers)
+        self._sharers = PerVersion(self._count_sharers)
 
     def depends_on_for(self, pod: PodTemplate) -> DependsOn:
         return DependsOn.ANYTHING if pod.claim_names else DependsOn.NODE_AND_PODS
