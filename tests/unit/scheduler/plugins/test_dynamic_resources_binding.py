@@ -6,6 +6,7 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import Any
 
+import pytest
 from msgspec.structs import replace
 from tests.unit.scheduler.plugins.store_handlers import StoreHandlers
 
@@ -241,6 +242,36 @@ async def test_devices_that_take_too_long() -> None:
             break
     assert "device binding timeout" in (await binding).message
     assert [result for result, _, _ in w.observer.waits] == ["timeout"]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "looks"),
+    [
+        pytest.param(3.0, [0.0], id="less than the time between two looks"),
+        pytest.param(5.0, [0.0], id="just that time"),
+        pytest.param(12.0, [0.0, 5.0, 10.0], id="more"),
+    ],
+)
+async def test_the_wait_fails_at_the_deadline_itself(
+    seconds: float, looks: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It looks at once and every five seconds, and does not give up early because the next look would be too late."""
+    w = world(WAITS)
+    w.handle.device_observer = observer = ListedDevices()
+    seen: list[float] = []
+    pre_binding = w.plugin._pre_binding
+    monkeypatch.setattr(pre_binding, "_timeout", seconds)
+    monkeypatch.setattr(pre_binding, "_all_ready", lambda attempt: bool(seen.append(w.clock.monotonic())))
+    w.reserve()
+    binding = asyncio.create_task(w.pre_bind())
+    for _ in range(20):
+        await asyncio.sleep(0)
+    await _advance(w.clock, seconds - 0.01)
+    assert not binding.done()
+    await _advance(w.clock, 0.01)
+    assert (await binding).message == "device binding timeout: context deadline exceeded"
+    assert seen == looks
+    assert observer.waits == [("timeout", seconds, True)]
 
 
 async def _advance(clock: VirtualClock, seconds: float) -> None:

@@ -149,9 +149,10 @@ class PreBinding:
     async def _until_ready(self, attempt: Attempt, deadline: float) -> None:
         clock = self._handle.clock
         while not self._all_ready(attempt):
-            if clock.monotonic() + _POLL_SECONDS > deadline:
+            left = deadline - clock.monotonic()
+            await clock.sleep(max(min(_POLL_SECONDS, left), 0.0))
+            if left <= _POLL_SECONDS:  # it fails at the deadline itself, without another look
                 raise DeviceLate("device binding timeout: context deadline exceeded")
-            await clock.sleep(_POLL_SECONDS)
 
     def _all_ready(self, attempt: Attempt) -> bool:
         for k, known in enumerate(attempt.claims.claims):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Final, NamedTuple
@@ -24,7 +24,10 @@ from kubesched.scheduler.framework import (
     EventHint,
     FilterPlugin,
     Handle,
+    PlacementScorePlugin,
     PodChange,
+    PodGroupAssignments,
+    PodGroupInfo,
     PreFilterPlugin,
     PreScorePlugin,
     Reason,
@@ -35,6 +38,7 @@ from kubesched.scheduler.framework import (
 from kubesched.scheduler.framework.pod_changes import with_containers
 from kubesched.scheduler.framework.verdict import MOST_REASONS
 from kubesched.scheduler.plugins.node_resources_fit.hints import ResourceHints
+from kubesched.scheduler.plugins.node_resources_fit.placement import placement_score
 from kubesched.scheduler.plugins.support.amounts import Amount, Truth, amount, column, holds_somewhere
 from kubesched.scheduler.plugins.support.devices.backing import BackingClasses
 from kubesched.scheduler.plugins.support.exact_sums import ExactSums
@@ -71,7 +75,7 @@ class Demands:
     """Of ignored resources, too: they may be scored."""
 
 
-class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
+class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, PlacementScorePlugin):
     """Rejects nodes without room for the pod's requests or for one more pod; scores by the configured strategy."""
 
     name = NAME
@@ -134,6 +138,10 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
     def score_nodes(self, state: CycleState, pod: PodTemplate, nodes: NodeView) -> Integers:
         return self._scorer.score(nodes, self._scored.of(pod))
 
+    def score_placement(self, group: PodGroupInfo, assignments: PodGroupAssignments) -> int:
+        coming = [self._score_requests(pod.template) for pod in group.pods if pod.uid in assignments.proposed]
+        return placement_score(self._specs, coming, assignments.placement.nodes)
+
     def events_to_register(self) -> Sequence[EventHint]:
         return ResourceHints(self._features, self._devices).events()
 
@@ -164,8 +172,10 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         return Demands(tuple(demands), _reasons(tuple(names)), may_be_devices)
 
     def _scored_of(self, pod: PodTemplate) -> tuple[ScoredResource, ...]:
-        requests = pod.requests if pod.has_plain_requests else allocation_score_requests(pod.exemplar)
-        return scored_resources(self._specs, requests)
+        return scored_resources(self._specs, self._score_requests(pod))
+
+    def _score_requests(self, pod: PodTemplate) -> Mapping[str, int]:
+        return pod.requests if pod.has_plain_requests else allocation_score_requests(pod.exemplar)
 
 
 @lru_cache

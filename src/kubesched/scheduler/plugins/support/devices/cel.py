@@ -18,6 +18,8 @@ from cel_expr_python.ext import ext_bindings, ext_optional, ext_strings
 from kubesched.errors import InvalidObjectError
 from kubesched.objects.dra import DeviceAttribute, DeviceCapacity
 from kubesched.scheduler.plugins.support.devices import list_functions, selector_values
+from kubesched.scheduler.plugins.support.devices.cel_ast import decode
+from kubesched.scheduler.plugins.support.devices.cel_cost import MOST_COST, estimate
 from kubesched.scheduler.plugins.support.devices.cel_messages import (
     MISSING_KEY,
     NOT_ITERABLE,
@@ -41,6 +43,9 @@ _VARIABLES: Final = {
 _FUNCTIONS: Final = selector_values.FUNCTIONS | list_functions.FUNCTIONS
 # The library writes the unknown type as ERROR.
 _ACCEPTED_RESULTS: Final = ("BOOL", "ERROR")
+MOST_CHARACTERS: Final = 10 * 1024  # CELSelectorExpressionMaxLength
+_FEW_CHARACTERS, _FEW_BINDINGS = 2000, 2
+_BINDING: Final = re.compile(r"\b(?:bind|map|filter|all|exists\w*|transform\w+|opt\w*Map)\s*\(")
 # has(device.driver) is always true. The type checker would need `device` to be a message to know that.
 _CERTAIN: Final = re.compile(r"\bhas\(\s*device\.(?:driver|attributes|capacity|allowMultipleAllocations)\s*\)")
 
@@ -77,14 +82,14 @@ class DeviceFacts:
 
 
 class Selector:
-    """A compiled expression; `problem` says why it cannot be used."""
+    """A compiled expression; `problem` says why it cannot be used, `work` what it may take to evaluate it."""
 
-    __slots__ = ("_expression", "_program", "problem")
+    __slots__ = ("_expression", "_program", "problem", "work")
 
     def __init__(self, expression: str, lists: bool = False) -> None:
         expression = _CERTAIN.sub(lambda match: "true".ljust(len(match[0])), expression)
         self._expression = expression
-        self.problem = _type_problem(expression, lists)
+        self.problem, self.work = _check(expression, lists)
         self._program = None if self.problem else _running().compile(expression, disable_check=True)
 
     def matches(self, device: DeviceFacts) -> bool:
@@ -100,7 +105,10 @@ class Selector:
                 "attributes": attributes,
                 "capacity": capacity,
             }
-            result = self._program.eval(data={"device": variables})
+            try:
+                result = self._program.eval(data={"device": variables})
+            except RuntimeError as error:  # the library's own limit for loops
+                raise InvalidObjectError(run_time_problem(str(error), _FUNCTIONS)) from error
             value = result.value()
             if result.type() != cel.Type.ERROR:
                 break
@@ -165,11 +173,23 @@ def _extensions() -> list[Any]:
     return [ext_bindings.ExtBindings(), ext_optional.ExtOptional(), ext_strings.ExtStrings(2)]
 
 
-def _type_problem(expression: str, lists: bool) -> str:
-    """What is wrong with an expression before it ever runs; empty if nothing is."""
+def is_compiled_quickly(expression: str) -> bool:
+    """Whether the types in it stay small: each name that is bound can make them many times as large."""
+    return len(expression) <= _FEW_CHARACTERS and len(_BINDING.findall(expression)) <= _FEW_BINDINGS
+
+
+def _check(expression: str, lists: bool) -> tuple[str, int]:
+    """What is wrong with an expression before it ever runs, empty if nothing is; and the work that it may be."""
+    if len(expression) > MOST_CHARACTERS:
+        return f"too long: may not be more than {MOST_CHARACTERS} bytes", 0
     try:
-        result = _checking(lists).compile(expression).return_type().name()
+        compiled = _checking(lists).compile(expression)
     except RuntimeError as error:
-        return f"compilation failed: {compile_problem(str(error), expression)}"
-    is_accepted = result in _ACCEPTED_RESULTS or (lists and result == "DYN")
-    return "" if is_accepted else result_type_problem(result)
+        return f"compilation failed: {compile_problem(str(error), expression)}", 0
+    result = compiled.return_type().name()
+    if not (result in _ACCEPTED_RESULTS or (lists and result == "DYN")):
+        return result_type_problem(result), 0
+    checked = decode(compiled.serialize())
+    if estimate(checked, lists=lists) > MOST_COST:
+        return "too complex, exceeds cost limit", 0
+    return "", estimate(checked, lists=lists, joins_copy=True)

@@ -22,6 +22,7 @@ _INDEX: Final = re.compile(
     r"UNKNOWN: Index error: (?:index=(?P<index>-?\d+) size=.*|expected integer type, got (?P<type>.*))"
 )
 _CONVERSION: Final = re.compile(r"[A-Z_]+: cannot convert (?P<source>string|u?int|double|bool) to (?P<target>\w+)")
+_TOO_MANY_ITERATIONS: Final = "Iteration budget exceeded"
 _STATUS_PREFIX: Final = re.compile(r"[A-Z_]+: ")
 
 NOT_ITERABLE: Final = "UNKNOWN: No matching overloads found : <iter_range>"
@@ -62,6 +63,8 @@ def run_time_problem(message: str, functions: Collection[str]) -> str:
         if index["index"] is not None:
             return f"index out of bounds: {index['index']}"
         return f"unsupported index type '{index['type']}' in list"
+    if _TOO_MANY_ITERATIONS in message:
+        return "operation cancelled: too many iterations"
     if conversion := _CONVERSION.fullmatch(message):
         return f"type conversion error from '{conversion['source']}' to '{conversion['target']}'"
     return _STATUS_PREFIX.sub("", message, count=1).replace("divide by zero", "division by zero")

@@ -10,11 +10,16 @@ from typing import Final
 from kubesched.errors import InvalidObjectError
 from kubesched.objects import DeviceClass
 from kubesched.scheduler.plugins.support.devices.budget import Budget
-from kubesched.scheduler.plugins.support.devices.cel import Selector
+from kubesched.scheduler.plugins.support.devices.cel import Selector, is_compiled_quickly
 from kubesched.scheduler.plugins.support.devices.kinds import DeviceKind
+from kubesched.scheduler.plugins.support.devices.sandbox import Question, shared_sandbox
 
 _MOST_ANSWERS: Final = 256
 """Kept for one kind of device."""
+_MOST_WORK_HERE: Final = 50_000
+"""Of an evaluation in this process, by the estimate: some milliseconds, some megabytes."""
+_SANDBOX_STEPS: Final = 100
+"""What an evaluation by another process counts where time stands still."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +44,7 @@ class Selectors:
 
     def __init__(self, *, lists: bool = False) -> None:
         """`lists`: whether they understand list attributes (gate DRAListTypeAttributes)."""
+        self._lists = lists
         self._compiled = lru_cache(maxsize=1024)(partial(Selector, lists=lists))
 
     def select(self, conditions: Iterable[Condition], kind: DeviceKind, budget: Budget | None = None) -> bool:
@@ -49,9 +55,7 @@ class Selectors:
         for condition in conditions:
             selected = kind.selected.get(condition.expression)
             if selected is None:
-                if budget is not None:
-                    budget.spend()
-                selected = self._evaluate(condition.expression, kind)
+                selected = self._evaluate(condition.expression, kind, budget)
                 _remember(kind.selected, condition.expression, selected)
             if isinstance(selected, str):
                 raise InvalidObjectError(f"{condition.source}: CEL {selected}")
@@ -59,15 +63,30 @@ class Selectors:
                 return False
         return True
 
-    def _evaluate(self, expression: str, kind: DeviceKind) -> bool | str:
+    def _evaluate(self, expression: str, kind: DeviceKind, budget: Budget | None) -> bool | str:
         """The answer, or what the problem is."""
+        if budget is not None:
+            budget.spend()
+        if not is_compiled_quickly(expression):
+            return self._ask_sandbox(expression, kind, budget)
         selector = self._compiled(expression)
         if selector.problem:
             return f"compile error: {selector.problem}"
+        if selector.work > _MOST_WORK_HERE:
+            return self._ask_sandbox(expression, kind, budget)
         try:
             return selector.matches(kind.facts)
         except InvalidObjectError as error:
             return f"runtime error: {error.problem}"
+
+    def _ask_sandbox(self, expression: str, kind: DeviceKind, budget: Budget | None) -> bool | str:
+        if budget is not None:
+            budget.steps += _SANDBOX_STEPS
+        facts = kind.facts
+        question = Question(
+            expression, self._lists, facts.driver, facts.shared, facts.attributes, facts.capacity, facts.problem
+        )
+        return shared_sandbox().ask(question, budget)
 
 
 def _remember(answers: dict[str, bool | str], expression: str, answer: bool | str) -> None:
