@@ -257,11 +257,15 @@ async def test_the_wait_fails_at_the_deadline_itself(
 ) -> None:
     """It looks at once and every five seconds, and does not give up early because the next look would be too late."""
     w = world(WAITS)
-    w.handle.device_observer = observer = ListedDevices()
     seen: list[float] = []
+
+    def look(attempt: object) -> bool:
+        seen.append(w.clock.monotonic())
+        return False
+
     pre_binding = w.plugin._pre_binding
     monkeypatch.setattr(pre_binding, "_timeout", seconds)
-    monkeypatch.setattr(pre_binding, "_all_ready", lambda attempt: bool(seen.append(w.clock.monotonic())))
+    monkeypatch.setattr(pre_binding, "_all_ready", look)
     w.reserve()
     binding = asyncio.create_task(w.pre_bind())
     for _ in range(20):
@@ -271,7 +275,7 @@ async def test_the_wait_fails_at_the_deadline_itself(
     await _advance(w.clock, 0.01)
     assert (await binding).message == "device binding timeout: context deadline exceeded"
     assert seen == looks
-    assert observer.waits == [("timeout", seconds, True)]
+    assert w.observer.waits == [("timeout", seconds, True)]
 
 
 async def _advance(clock: VirtualClock, seconds: float) -> None:
