@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -22,6 +22,9 @@ from kubesched.errors import InvalidObjectError, KubeschedError
 from kubesched.objects import Node, Pod, convert, decode_object
 from kubesched.scheduler.build import Assembled, Dependencies, build_scheduler
 from kubesched.scheduler.framework import EventRecorder, Status
+
+_NOT_RECORDED: Final = ("placementGenerate", "placementScore")
+"""Points of pod groups: recordings do not list their plugins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +132,7 @@ async def _single(case: Mapping[str, Any]) -> dict[str, Any]:
         result["plugins"] = {
             point: [{"name": n, "weight": profile.score_weights[n]} if point == "score" else {"name": n} for n in names]
             for point, names in profile.plugin_names().items()
+            if point not in _NOT_RECORDED
         }
     if "nominatedNodeUsed" in case["expected"]:
         nominated = pod.status.nominated_node_name
