@@ -17,12 +17,15 @@ from tests.e2e.processes import PATIENCE, Process, eventually, free_port
 
 SCHEDULER_USER = "system:kube-scheduler"
 ISSUER = "https://kubernetes.default.svc"
+READER = "reader"
+"""A user who must not write anything: whatever is written in its name is noted."""
 AUDIT_POLICY = {
     "apiVersion": "audit.k8s.io/v1",
     "kind": "Policy",
     "omitStages": ["RequestReceived"],
     "rules": [
         {"level": "Metadata", "verbs": ["create"], "resources": [{"group": "", "resources": ["pods/binding"]}]},
+        {"level": "Metadata", "users": [READER], "verbs": ["create", "update", "patch", "delete", "deletecollection"]},
         {"level": "None"},
     ],
 }
@@ -170,8 +173,15 @@ class RealControlPlane:
         """How often each pod (`namespace/name`) was bound with success, by what the API server noted."""
         noted = self._audit_log.read_bytes()[self._audit_start :]
         entries = [json.loads(line) for line in noted.splitlines() if line.endswith(b"}")]
-        bound = [entry["objectRef"] for entry in entries if entry["responseStatus"]["code"] == 201]
+        made = [entry["objectRef"] for entry in entries if entry["responseStatus"]["code"] == 201]
+        bound = [ref for ref in made if ref.get("subresource") == "binding"]
         return Counter(f"{pod['namespace']}/{pod['name']}" for pod in bound)
+
+    def writes_of(self, user: str) -> list[str]:
+        """What this user asked the API server to change, allowed or not. Only those of READER are noted in full."""
+        noted = self._audit_log.read_bytes()[self._audit_start :] if self._audit_log.exists() else b""
+        entries = [json.loads(line) for line in noted.splitlines() if line.endswith(b"}")]
+        return [entry["requestURI"] for entry in entries if entry["user"]["username"] == user]
 
     def forget_bindings(self) -> None:
         """Start counting again."""

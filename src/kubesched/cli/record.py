@@ -58,7 +58,7 @@ def record_cluster(
     The file can be read while it is written, and up to the last second if this process is killed. With --config, the
     scheduler's configuration is noted in it.
     """
-    seconds = _seconds(duration)
+    seconds = parse_seconds(duration)
     path = output or Path(f"trace-{datetime.now(UTC):%Y%m%d-%H%M%S}.jsonl.zst")
     recording = Recording(
         path=path,
@@ -115,7 +115,7 @@ class _Line:
         )
 
 
-def _seconds(duration: str) -> float | None:
+def parse_seconds(duration: str) -> float | None:
     if not duration:
         return None
     try:

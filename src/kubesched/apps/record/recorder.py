@@ -10,16 +10,28 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Set
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from kubesched.client.reflector import BATCH
 from kubesched.clock import Clock
 from kubesched.errors import ApiStatusError, TransportError
 from kubesched.objects import KIND_OF, Pod
-from kubesched.traces import Change, ChangeType, Entry, Gap, TraceWriter, decisions_in, kept
+from kubesched.traces import Change, ChangeType, Entry, Gap, decisions_in, kept
 from kubesched.traces.content import ANNOTATIONS
 
 FLUSH_SECONDS: Final = 1.0
+
+
+class EntrySink(Protocol):
+    """Where entries go: a `TraceWriter`, or whoever looks at them as they come."""
+
+    entries: int
+    bytes_written: int
+
+    def write(self, entry: Entry) -> None: ...
+    def flush(self) -> None: ...
+    def end(self, time: float) -> None: ...
+    def close(self) -> None: ...
 
 
 class Recorder:
@@ -34,7 +46,7 @@ class Recorder:
         self.gaps = 0
         self._clock = clock
         self._time = clock.time()
-        self._writer: TraceWriter | None = None
+        self._writer: EntrySink | None = None
         self._rename: Callable[[Entry], Entry] = _unchanged
 
     async def wait_for_sync(self) -> None:
@@ -42,7 +54,7 @@ class Recorder:
         for recorded in self.kinds.values():
             await recorded.synced.wait()
 
-    def begin(self, open_writer: Callable[[float], TraceWriter], rename: Callable[[Entry], Entry] | None) -> None:
+    def begin(self, open_writer: Callable[[float], EntrySink], rename: Callable[[Entry], Entry] | None) -> None:
         """Write all that is there as the state at the start; from now on, write what changes.
 
         `open_writer` gets the time of the start; `rename` anonymises entries.
@@ -55,7 +67,7 @@ class Recorder:
                 self._write(Change(time=self._time, type=ChangeType.ADDED, object=value))
 
     @property
-    def writer(self) -> TraceWriter:
+    def writer(self) -> EntrySink:
         assert self._writer is not None, "recording has not begun"
         return self._writer
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from kubesched.apps.record.recorder import FLUSH_SECONDS, Recorder
+from kubesched.apps.record.recorder import FLUSH_SECONDS, EntrySink, Recorder
 from kubesched.apps.run.informers import ALWAYS_WATCHED, AccessCheck
 from kubesched.client.reflector import Reflector
 from kubesched.client.rest import RestClient
@@ -52,6 +52,10 @@ class Progress:
     gaps: int
 
 
+OpenSink = Callable[[Header], EntrySink]
+"""Opens where entries go; the header says what is known of the cluster."""
+
+
 async def record(
     recording: Recording,
     transport: Transport,
@@ -60,12 +64,15 @@ async def record(
     *,
     stop: asyncio.Event,
     report: Callable[[Progress], None] = lambda progress: None,
+    open_sink: OpenSink | None = None,
 ) -> Progress:
     """Record until the time is up or `stop` is set. `report` is called about once a second.
 
-    Every request is a GET. ConfigurationError where a person must mend something, ClientError if the server does not
-    answer at the start, TraceError if the file exists, OSError if it cannot be written any more.
+    Entries go to the recording's file, unless `open_sink` says where. Every request is a GET. ConfigurationError where
+    a person must mend something, ClientError if the server does not answer at the start, TraceError if the file
+    exists, OSError if it cannot be written any more.
     """
+    opened: OpenSink = open_sink or (lambda header: TraceWriter.create(recording.path, header))
     rest = RestClient(transport, clock, random)
     kinds = await AccessCheck(rest, RECORDED).served_kinds()
     recorder = Recorder(kinds, clock, annotations=frozenset(recording.annotations))
@@ -91,7 +98,7 @@ async def record(
             annotations=recording.annotations,
         )
         rename: Callable[[Entry], Entry] | None = recording.anonymiser.entry if recording.anonymiser else None
-        recorder.begin(lambda time: TraceWriter.create(recording.path, replace(header, started=time)), rename)
+        recorder.begin(lambda time: opened(replace(header, started=time)), rename)
         return await _follow(recorder, recording, clock, ending, report)
     finally:
         for task in (ending, *tasks):
