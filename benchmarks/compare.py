@@ -41,7 +41,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         control_plane = RealControlPlane(programs, Path(folder))
         try:
-            command = [sys.executable, "-m", "kubesched", "bench", f"--config={HERE}", "--label=cluster"]
+            command = [sys.executable, "-P", "-m", "kubesched", "bench", f"--config={HERE}", "--label=cluster"]
             command += ["--mode=cluster", f"--kubeconfig={control_plane.admin_kubeconfig}", "--hold"]
             command += [f"--workload={arguments.workload}", f"--rounds={arguments.rounds}", "--time-limit=600"]
             if not arguments.without_kube_scheduler:

@@ -18,6 +18,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from kubesched.errors import ConfigurationError, KubeschedError
+from kubesched.open_files import raise_open_files_limit
 
 _CANNOT_WRITE: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
 
@@ -94,6 +95,7 @@ def kubesched(
 def process() -> NoReturn:
     """What the `kubesched` command runs: `main`, and then the end of the process."""
     code: Any = 0
+    raise_open_files_limit()
     try:
         main()
     except SystemExit as end:

@@ -11,6 +11,7 @@ from typing import IO, Final
 
 from kubesched.certificates import KeyPair, make_certificate
 from kubesched.clock import Clock, utc
+from kubesched.private_files import write_private
 
 VALIDITY: Final = timedelta(days=365)
 
@@ -28,8 +29,7 @@ def self_signed_in(directory: Path, name: str, clock: Clock) -> tuple[Path, Path
         directory.mkdir(parents=True, exist_ok=True)
         pair = self_signed(clock)
         certificate.write_bytes(pair.certificate)
-        key.touch(mode=0o600)
-        key.write_bytes(pair.key)
+        write_private(key, pair.key)
     return certificate, key
 
 

@@ -34,7 +34,7 @@ class ApiServerProcess:
         insecure_http: bool = False,
     ) -> ApiServerProcess:
         """Return when the server serves and its kubeconfig file is written."""
-        arguments = ["-m", "kubesched.cluster.apiserver", "--kubeconfig", str(kubeconfig)]
+        arguments = ["-P", "-m", "kubesched.cluster.apiserver", "--kubeconfig", str(kubeconfig)]
         if data_dir is not None:
             arguments += ["--data-dir", str(data_dir)]
         if insecure_http:

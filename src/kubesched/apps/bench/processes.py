@@ -102,7 +102,7 @@ def our_scheduler(kubeconfig: Path, gates: Mapping[str, bool], config: Path | No
         "config": str(config) if config else "",
     }
     given = [f"--{name}={value}" for name, value in flags.items() if value]
-    return [sys.executable, "-m", "kubesched", "run", *given]
+    return [sys.executable, "-P", "-m", "kubesched", "run", *given]
 
 
 def other_scheduler(command: str, kubeconfig: Path) -> list[str]:
@@ -116,7 +116,8 @@ class EmbeddedServer:
     def __init__(self) -> None:
         self._folder = tempfile.TemporaryDirectory()
         self.kubeconfig = Path(self._folder.name, "kubeconfig")
-        command = [sys.executable, "-m", "kubesched.cluster.apiserver", "--detached", f"--kubeconfig={self.kubeconfig}"]
+        module = ("-P", "-m", "kubesched.cluster.apiserver")
+        command = [sys.executable, *module, "--detached", f"--kubeconfig={self.kubeconfig}"]
         self._process = Process(command)
 
     async def start(self) -> None:

@@ -28,7 +28,7 @@ import msgspec
 import uvloop
 
 from kubesched.clock import SystemClock
-from kubesched.cluster.apiserver.server import ApiServer, allow_many_connections
+from kubesched.cluster.apiserver.server import ApiServer
 from kubesched.cluster.controllers.context import ControllerContext
 from kubesched.cluster.controllers.manager import ControllerManager
 from kubesched.cluster.controllers.table import make_controllers
@@ -40,6 +40,7 @@ from kubesched.cluster.manifests import create_all, delay_of, read_manifests
 from kubesched.cluster.records import NodeRecord, PodRecord
 from kubesched.errors import ConfigurationError
 from kubesched.objects.base import Json
+from kubesched.open_files import raise_open_files_limit
 from kubesched.telemetry.logging import adopt_library_logs, log
 
 _log = logging.getLogger(__name__)
@@ -219,7 +220,7 @@ def _end_with_input(over: asyncio.Event) -> None:
 
 def main() -> None:
     adopt_library_logs(log)
-    allow_many_connections()
+    raise_open_files_limit()
     gc.set_threshold(100_000, 50, 100)  # stored objects are bytes: there is little for the collector to find
     options = msgspec.json.decode(os.read(sys.stdin.fileno(), 1 << 20), type=ClusterOptions)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:

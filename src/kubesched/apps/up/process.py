@@ -26,7 +26,8 @@ class ClusterProcess:
     async def start(cls, options: ClusterOptions) -> ClusterProcess:
         """Return when its API server answers; ConfigurationError if it could not start."""
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "kubesched.apps.up.cluster"),
+            # -P: modules come from where they are installed, not from the current folder
+            *(sys.executable, "-P", "-m", "kubesched.apps.up.cluster"),
             stdin=PIPE,
             stdout=PIPE,
             stderr=PIPE,

@@ -16,9 +16,10 @@ from pathlib import Path
 
 import uvloop
 
-from kubesched.cluster.apiserver.server import ApiServer, allow_many_connections
+from kubesched.cluster.apiserver.server import ApiServer
 from kubesched.cluster.apiserver.storage.store import DEFAULT_HISTORY
 from kubesched.errors import ConfigurationError
+from kubesched.open_files import raise_open_files_limit
 
 
 def _arguments() -> argparse.Namespace:
@@ -67,7 +68,7 @@ def _stop_at_end(stop: asyncio.Event) -> None:
 
 
 def main() -> None:
-    allow_many_connections()
+    raise_open_files_limit()
     gc.set_threshold(100_000, 50, 100)  # stored objects are bytes: there is little for the collector to find
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(_serve(_arguments()))

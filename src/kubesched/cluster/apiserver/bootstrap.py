@@ -1,4 +1,4 @@
-"""What every cluster has from the start: namespaces, system priority classes, the kubernetes service."""
+"""What every cluster has from the start: namespaces, system priority classes, the first roles, its own service."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import copy
 from typing import Final
 
 from kubesched.cluster.apiserver.api import Api
+from kubesched.cluster.apiserver.users import AUTHENTICATED, MASTERS, UNAUTHENTICATED
 from kubesched.cluster.apiserver.validation.cluster import SYSTEM_CLASSES
 from kubesched.objects.base import Json
 
@@ -16,6 +17,35 @@ DESCRIPTIONS: Final = {
     ),
     "system-node-critical": "Used for system critical pods that must not be moved from their current node.",
 }
+RBAC: Final = "rbac.authorization.k8s.io"
+_HEALTH: Final = ["/livez", "/readyz", "/healthz", "/version", "/version/"]
+_DISCOVERY: Final = [*_HEALTH, "/openapi", "/openapi/*", "/api", "/api/*", "/apis", "/apis/*"]
+_SELF_REVIEWS: Final = {
+    "authorization.k8s.io": ["selfsubjectaccessreviews", "selfsubjectrulesreviews"],
+    "authentication.k8s.io": ["selfsubjectreviews"],
+}
+ROLES: Final[dict[str, tuple[list[Json], list[str]]]] = {
+    "cluster-admin": (
+        [
+            {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]},
+            {"verbs": ["*"], "nonResourceURLs": ["*"]},
+        ],
+        [MASTERS],
+    ),
+    "system:discovery": ([{"verbs": ["get"], "nonResourceURLs": _DISCOVERY}], [AUTHENTICATED]),
+    "system:basic-user": (
+        [
+            {"verbs": ["create"], "apiGroups": [group], "resources": resources}
+            for group, resources in _SELF_REVIEWS.items()
+        ],
+        [AUTHENTICATED],
+    ),
+    "system:public-info-viewer": (
+        [{"verbs": ["get"], "nonResourceURLs": _HEALTH}],
+        [AUTHENTICATED, UNAUTHENTICATED],
+    ),
+}
+"""The roles that every cluster has (`bootstrappolicy` upstream), as far as they are about people, and their holders."""
 KUBERNETES_SERVICE: Final[Json] = {
     "metadata": {"name": "kubernetes", "labels": {"component": "apiserver", "provider": "kubernetes"}},
     "spec": {
@@ -32,6 +62,14 @@ def bootstrap(api: Api) -> None:
     for name, value in SYSTEM_CLASSES.items():
         priority_class = {"metadata": {"name": name}, "value": value, "description": DESCRIPTIONS[name]}
         ensure(api, "priorityclasses.scheduling.k8s.io", priority_class)
+    for name, (rules, groups) in ROLES.items():
+        labels = {"kubernetes.io/bootstrapping": "rbac-defaults"}
+        role: Json = {"metadata": {"name": name, "labels": labels}, "rules": rules}
+        ensure(api, f"clusterroles.{RBAC}", role)
+        reference = {"apiGroup": RBAC, "kind": "ClusterRole", "name": name}
+        subjects = [{"apiGroup": RBAC, "kind": "Group", "name": group} for group in groups]
+        binding: Json = {"metadata": {"name": name, "labels": labels}, "roleRef": reference, "subjects": subjects}
+        ensure(api, f"clusterrolebindings.{RBAC}", binding)
     ensure(api, "services", KUBERNETES_SERVICE, "default")
 
 

@@ -136,6 +136,7 @@ class Resource:
     fields: Mapping[str, SelectableField] = field(default_factory=dict)  # selectable besides metadata.*
     bucket: str = ""  # where objects are stored, if not under the resource's own name
     conversion: Conversion | None = None
+    is_review: bool = False  # answered, never stored
 
     @cached_property
     def singular(self) -> str:

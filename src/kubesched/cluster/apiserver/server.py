@@ -6,7 +6,6 @@ import asyncio
 import base64
 import contextlib
 import random
-import resource
 import secrets
 import socket
 import ssl
@@ -18,18 +17,21 @@ from typing import Any, Final
 
 import uvicorn
 import yaml
+from starlette.types import ASGIApp
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
+from kubesched.browser_guard import BrowserGuard
 from kubesched.certificates import KeyPair, make_certificate
 from kubesched.clock import Clock, SystemClock, utc
 from kubesched.cluster.apiserver.api import Api
 from kubesched.cluster.apiserver.bootstrap import bootstrap
 from kubesched.cluster.apiserver.http.app import ApiServerApp
 from kubesched.cluster.apiserver.storage import SqliteJournal, Store
-from kubesched.cluster.apiserver.storage.directory import DataDirectory, write_private
+from kubesched.cluster.apiserver.storage.directory import DataDirectory
 from kubesched.cluster.apiserver.storage.store import DEFAULT_HISTORY
 from kubesched.cluster.apiserver.verbs.expiry import EventExpiry
 from kubesched.errors import ConfigurationError
+from kubesched.private_files import write_private
 
 USER: Final = "kubesched-admin"
 LIFETIME: Final = timedelta(days=3650)  # of the certificate, which a data directory keeps
@@ -82,7 +84,7 @@ class ApiServer:
     """The embedded API server. `api` is the in-process access for controllers and kubelets.
 
     With a data directory, objects, certificate and token survive a restart. Without TLS there is no token either: for
-    curl on loopback only.
+    curl on loopback only, and never for a page in a browser (`BrowserGuard`).
     """
 
     def __init__(
@@ -124,7 +126,8 @@ class ApiServer:
             raise
         self._port = listener.getsockname()[1]
         self._app = ApiServerApp(self.api, token=self.token, address=f"{self._host}:{self._port}", rng=self._rng)
-        self._server = _UvicornServer(self._config(self._app))
+        guarded = BrowserGuard(self._app, {self._host}) if self._insecure else self._app
+        self._server = _UvicornServer(self._config(guarded))
         self._serving = asyncio.create_task(self._server.serve(sockets=[listener]))
         await self._server.listening.wait()
         expiry = EventExpiry(self.store, self._clock, self.api.catalog.named("events"))
@@ -184,7 +187,7 @@ class ApiServer:
             "current-context": "kubesched",
         }
 
-    def _config(self, app: ApiServerApp) -> uvicorn.Config:
+    def _config(self, app: ASGIApp) -> uvicorn.Config:
         return uvicorn.Config(
             app,
             http=_Protocol,
@@ -225,9 +228,3 @@ class ApiServer:
 
 def _new_token() -> bytes:
     return secrets.token_urlsafe(32).encode()
-
-
-def allow_many_connections() -> None:
-    """Every watch is a connection; the soft limit of this process's open files is often 1024."""
-    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

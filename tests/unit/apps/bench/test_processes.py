@@ -15,7 +15,7 @@ from kubesched.errors import KubeschedError
 def test_our_scheduler_runs_without_limits_and_elections() -> None:
     """So that the benchmark measures the scheduler and not its rate limit."""
     command = our_scheduler(Path("/etc/kube.yaml"), {"A": True, "B": False}, None)
-    assert command[1:4] == ["-m", "kubesched", "run"]
+    assert command[1:5] == ["-P", "-m", "kubesched", "run"]
     assert {"--leader-elect=false", "--kube-api-qps=5000", "--kubeconfig=/etc/kube.yaml"} <= set(command)
     assert "--feature-gates=A=true,B=false" in command
 

@@ -16,8 +16,9 @@ from typing import Any
 import pytest
 import yaml
 
-from kubesched.cluster.apiserver.server import ApiServer, allow_many_connections
+from kubesched.cluster.apiserver.server import ApiServer
 from kubesched.errors import ConfigurationError
+from kubesched.open_files import raise_open_files_limit
 from kubesched.testing.api_server_process import ApiServerProcess
 
 
@@ -155,7 +156,7 @@ async def test_idle_clients_do_not_delay_the_end(tmp_path: Path, capfd: pytest.C
 
 async def test_silent_connections_hold_nobody_up(tmp_path: Path) -> None:
     """A thousand connections that send nothing, or half a request, cost others nothing."""
-    allow_many_connections()
+    raise_open_files_limit()
     server = await ApiServerProcess.start(tmp_path / "config", insecure_http=True)
     port = int(server.address.rpartition(":")[2])
     writers = []

@@ -17,6 +17,7 @@ def _review(group: str, kind: str, *, namespaced: bool = False) -> Resource:
         struct_name=f"{group}.v1.{kind}",
         namespaced=namespaced,
         verbs=REVIEW_VERBS,
+        is_review=True,
     )
 
 

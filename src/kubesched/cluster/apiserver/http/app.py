@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hmac
 import logging
 import random
 from collections.abc import Awaitable, Callable, MutableMapping
@@ -16,6 +15,7 @@ from starlette.routing import Route
 
 from kubesched.cluster.apiserver import status
 from kubesched.cluster.apiserver.api import Api
+from kubesched.cluster.apiserver.authorization import Attributes, Authorizer, refusal
 from kubesched.cluster.apiserver.http import queries
 from kubesched.cluster.apiserver.http.answers import (
     Answer,
@@ -34,6 +34,8 @@ from kubesched.cluster.apiserver.http.paths import PageNotFoundError, Target, fi
 from kubesched.cluster.apiserver.http.resources import Request, ResourceRequests
 from kubesched.cluster.apiserver.http.watch_streams import WatchStreams
 from kubesched.cluster.apiserver.storage import Store
+from kubesched.cluster.apiserver.users import ADMIN, Tokens, User, impersonated
+from kubesched.cluster.apiserver.verbs.reviews import Reviewer
 from kubesched.errors import RequestRefusedError
 
 Scope = MutableMapping[str, Any]
@@ -52,8 +54,9 @@ class ApiServerApp:
 
     def __init__(self, api: Api, *, token: str, address: str, rng: random.Random) -> None:
         self._api = api
-        self._token = f"Bearer {token}".encode() if token else b""
-        self._resources = ResourceRequests(api)
+        self._tokens = Tokens(token)
+        self._authorizer = Authorizer(api.store, api.catalog)
+        self._resources = ResourceRequests(api, Reviewer(self._tokens, self._authorizer))
         self._discovery = Discovery(api.catalog, address)
         self._openapi = OpenApi(api.catalog)
         self._streams = WatchStreams(api.store, rng)
@@ -87,10 +90,13 @@ class ApiServerApp:
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> Answer | None:
         path: str = scope["path"]
         headers = _headers(scope)
+        user = ADMIN
         if not path.startswith(_PUBLIC):
-            self._authenticate(headers)
+            user = self._tokens.authenticate(headers.get(b"authorization", b""))
+            user = impersonated(scope["headers"]) or user
         if path.startswith(("/api/", "/apis/")) and path.count("/", 0, -1) > (2 if path.startswith("/api/") else 3):
-            return await self._resource_answer(scope, path, headers, receive, send)
+            return await self._resource_answer(scope, path, headers, user, receive, send)
+        self._authorize(user, Attributes(verb=scope["method"].lower(), path=path))
         if path.startswith("/api"):
             form = negotiate(headers.get(b"accept", b"").decode("latin-1"), discovery=True)
             answer = self._discovery.answer(path, form)
@@ -99,11 +105,13 @@ class ApiServerApp:
         return None
 
     async def _resource_answer(
-        self, scope: Scope, path: str, headers: dict[bytes, bytes], receive: Receive, send: Send
+        self, scope: Scope, path: str, headers: dict[bytes, bytes], user: User, receive: Receive, send: Send
     ) -> Answer | None:
         target = find_target(path, self._api.catalog)
         method: str = scope["method"]
         query = queries.parse_query(scope["query_string"])
+        if not user.is_master:
+            self._authorize(user, _wanted(target, method, watches=queries.is_watch(query)))
         form = negotiate(headers.get(b"accept", b"").decode("latin-1"))
         if method == "GET" and not target.subresource and queries.is_watch(query):
             await self._watch(target, query, Request(method, query, form), receive, send)
@@ -113,7 +121,7 @@ class ApiServerApp:
             body = await read_body(receive, int(headers.get(b"content-length", b"0") or 0))
         content_type = headers.get(b"content-type", b"application/json").decode("latin-1")
         agent = headers.get(b"user-agent", b"").decode("latin-1")
-        answer = self._resources.handle(target, Request(method, query, form, body, content_type, agent))
+        answer = self._resources.handle(target, Request(method, query, form, body, content_type, agent, user))
         await self._api.store.settled()
         return answer
 
@@ -128,9 +136,26 @@ class ApiServerApp:
         watch = self._api.watch(resource, target.namespace, options)
         await self._streams.serve(watch, encoder, receive, send)
 
-    def _authenticate(self, headers: dict[bytes, bytes]) -> None:
-        if self._token and not hmac.compare_digest(headers.get(b"authorization", b""), self._token):
-            raise status.unauthorized()
+    def _authorize(self, user: User, wanted: Attributes) -> None:
+        """The administrator may do everything; whoever it acts as, what the roles say."""
+        decision = self._authorizer.decide(user, wanted)
+        if not decision.allowed:
+            raise refusal(user, wanted, decision)
+
+
+def _wanted(target: Target, method: str, *, watches: bool) -> Attributes:
+    """What a request for a resource wants to do (`RequestInfo` upstream)."""
+    removing = "delete" if target.name else "deletecollection"
+    verbs = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": removing}
+    reading = "watch" if watches else "get" if target.name else "list"
+    return Attributes(
+        verb=verbs.get(method, reading),
+        group=target.resource.group,
+        resource=target.resource.plural,
+        subresource=target.subresource,
+        namespace=target.namespace,
+        name=target.name,
+    )
 
 
 def _headers(scope: Scope) -> dict[bytes, bytes]:

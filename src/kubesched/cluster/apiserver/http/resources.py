@@ -24,7 +24,8 @@ from kubesched.cluster.apiserver.patch import (
 from kubesched.cluster.apiserver.resource import Resource
 from kubesched.cluster.apiserver.schema import struct
 from kubesched.cluster.apiserver.storage import Entry
-from kubesched.cluster.apiserver.verbs import reviews
+from kubesched.cluster.apiserver.users import ADMIN, User
+from kubesched.cluster.apiserver.verbs.reviews import Reviewer
 from kubesched.errors import RequestRefusedError
 from kubesched.objects.base import Json
 
@@ -38,7 +39,7 @@ _PATCH_TYPES: Final = (
 class Request:
     """What one request brought, apart from its path."""
 
-    __slots__ = ("body", "content_type", "form", "method", "query", "user_agent")
+    __slots__ = ("body", "content_type", "form", "method", "query", "user", "user_agent")
 
     def __init__(
         self,
@@ -48,6 +49,7 @@ class Request:
         body: bytes = b"",
         content_type: str = "",
         user_agent: str = "",
+        user: User = ADMIN,
     ) -> None:
         self.method = method
         self.query = query
@@ -55,11 +57,13 @@ class Request:
         self.body = body
         self.content_type = content_type
         self.user_agent = user_agent
+        self.user = user
 
 
 class ResourceRequests:
-    def __init__(self, api: Api) -> None:
+    def __init__(self, api: Api, reviewer: Reviewer) -> None:
         self._api = api
+        self._reviewer = reviewer
         self._pods = api.catalog.named("pods")
 
     def handle(self, target: Target, request: Request) -> Answer:
@@ -96,8 +100,9 @@ class ResourceRequests:
     def _create(self, target: Target, request: Request) -> Answer:
         options = queries.write_options(request.query)
         value = _object_body(request, options)
-        review = reviews.answer(target.resource, value, self._api.writer.now())
-        if review is not None:
+        if target.resource.is_review:
+            now, user = self._api.writer.now(), request.user
+            review = self._reviewer.answer(target.resource, value, user=user, namespace=target.namespace, now=now)
             return json_answer(review, 201)
         if target.resource.qualified == "bindings":
             metadata = value.get("metadata")

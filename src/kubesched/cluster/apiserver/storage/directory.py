@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from kubesched.errors import ConfigurationError
+from kubesched.private_files import write_private
 
 
 class DataDirectory:
@@ -22,7 +23,7 @@ class DataDirectory:
             path.mkdir(parents=True, exist_ok=True, mode=0o700)
         except FileExistsError:
             raise ConfigurationError([f"data directory {path} is a file"]) from None
-        self._lock = os.open(path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self._lock = os.open(path / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -41,12 +42,3 @@ class DataDirectory:
 
     def close(self) -> None:
         os.close(self._lock)
-
-
-def write_private(path: Path, content: bytes) -> None:
-    """Write a file that only its owner can read; nobody ever sees a part of it, nor what others could read before."""
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-    descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(content)
-    unfinished.replace(path)

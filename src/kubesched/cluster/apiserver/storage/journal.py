@@ -8,6 +8,7 @@ ever sees encoded rows.
 from __future__ import annotations
 
 import asyncio
+import os
 import sqlite3
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -49,7 +50,8 @@ class SqliteJournal:
     def __init__(self, directory: Path) -> None:
         directory.mkdir(parents=True, exist_ok=True, mode=0o700)
         file = directory / "objects.sqlite3"
-        file.touch(mode=0o600)  # Secrets are in it, and the folder may have been there before; -wal and -shm follow
+        # Secrets are in it, and the folder may have been there before; -wal and -shm get the same mode.
+        os.close(os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
         self._database = sqlite3.connect(file, check_same_thread=False, isolation_level=None)
         self._database.execute("PRAGMA journal_mode=WAL")
         self._database.execute("PRAGMA synchronous=FULL")

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from kubesched.clock import VirtualClock
 from kubesched.cluster.apiserver.api import Api
+from kubesched.cluster.apiserver.authorization import Authorizer
 from kubesched.cluster.apiserver.bootstrap import bootstrap
 from kubesched.cluster.apiserver.catalog import CATALOG
 from kubesched.cluster.apiserver.http.negotiation import Form
@@ -20,6 +21,8 @@ from kubesched.cluster.apiserver.http.resources import Request, ResourceRequests
 from kubesched.cluster.apiserver.resource import Resource
 from kubesched.cluster.apiserver.schema import FieldType, Shape, struct
 from kubesched.cluster.apiserver.storage import Store
+from kubesched.cluster.apiserver.users import Tokens
+from kubesched.cluster.apiserver.verbs.reviews import Reviewer
 from kubesched.errors import RequestRefusedError
 
 WORDS = st.sampled_from(
@@ -82,7 +85,8 @@ def send(
     content = json.dumps(body).encode()
     request = Request(method, {}, Form.TABLE, content, media or "application/json")
     try:
-        return ResourceRequests(api).handle(target, request).code
+        reviewer = Reviewer(Tokens("secret"), Authorizer(api.store, api.catalog))
+        return ResourceRequests(api, reviewer).handle(target, request).code
     except RequestRefusedError as refusal:
         return refusal.code
 
