@@ -92,6 +92,8 @@ class DynamicResources(
         return self._hints.events()
 
     def pre_enqueue(self, pod: PodInfo) -> Status:
+        if not pod.template.spec.resource_claims:
+            return SUCCESS
         try:
             self._devices.claims_of(pod.pod)
         except ClaimsNotReady as reason:
