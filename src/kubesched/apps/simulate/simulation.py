@@ -44,6 +44,8 @@ from kubesched.scheduler.state.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from kubesched.apps.plan.capacity import CapacityReport
+    from kubesched.apps.plan.defrag.goals import Goal
+    from kubesched.apps.plan.defrag.plan import DefragPlan
     from kubesched.apps.plan.each import EachReport
     from kubesched.apps.plan.hypotheses import Hypothesis
     from kubesched.apps.plan.what_if import WhatIfReport
@@ -296,6 +298,12 @@ class Simulation:
         wanted = [completed(pod) for pod in pods]
         mix = [MixPart(WorkloadManifest("Pod", pod.metadata.name, pod, 1), 1) for pod in wanted]
         return capacity(self, mix, most=most)
+
+    def defrag(self, goal: Goal) -> DefragPlan:
+        """The fewest moves that reach a goal (`kubesched.apps.plan.defrag.goals`), or why there is no such plan."""
+        from kubesched.apps.plan.defrag.plan import defrag
+
+        return defrag(self, goal)
 
     async def _schedule(self) -> None:
         for _ in range(MOST_ROUNDS + len(self._assembled.objects.of(Pod))):
