@@ -18,7 +18,7 @@ from kubesched.objects.manifests import decode_all
 from kubesched.scheduler.plugins.dynamic_resources import search as search_module
 from kubesched.scheduler.plugins.dynamic_resources.matching import can_be_served
 from kubesched.scheduler.plugins.support.devices import budget as budget_module
-from kubesched.scheduler.plugins.support.devices.budget import Budget, BudgetSpent
+from kubesched.scheduler.plugins.support.devices.budget import Budget, BudgetSpent, LongSearches
 
 NODES = ("n0", "n1", "n2")
 PATIENT = {
@@ -144,3 +144,28 @@ def test_a_budget_is_spent_by_time_or_by_steps() -> None:
     with pytest.raises(BudgetSpent):
         by_time.spend()
     assert budget_module.MOST_SECONDS_AT_ONCE < 1
+
+
+def test_many_pods_with_long_searches_take_a_share_of_the_time_together() -> None:
+    """A hundred of them do not take a hundred times a quarter of a second one after the other."""
+    clock = VirtualClock()
+    searches, took = LongSearches(clock), 0.0
+    for _ in range(100):
+        seconds = searches.seconds_at_once()
+        clock.tick(seconds)
+        searches.took(seconds)
+        took += seconds
+    assert took < 5, "besides the short time that everybody has"
+    assert searches.seconds_at_once() < 0.1
+    clock.tick(10)
+    assert searches.seconds_at_once() == budget_module.MOST_SECONDS_AT_ONCE
+
+
+def test_short_searches_are_never_held_back() -> None:
+    """However many there are."""
+    clock = VirtualClock()
+    searches = LongSearches(clock)
+    for _ in range(1000):
+        clock.tick(0.01)
+        searches.took(0.01)
+    assert searches.seconds_at_once() == budget_module.MOST_SECONDS_AT_ONCE

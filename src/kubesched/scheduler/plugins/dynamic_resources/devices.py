@@ -7,6 +7,7 @@ from typing import Final
 
 import numpy as np
 
+from kubesched.clock import Clock
 from kubesched.objects import DeviceClass, Pod, PodGroup, ResourceSlice
 from kubesched.scheduler.columns import ClusterTables
 from kubesched.scheduler.framework import ObjectStores
@@ -18,7 +19,7 @@ from kubesched.scheduler.plugins.dynamic_resources.outcomes import CANNOT_ALLOCA
 from kubesched.scheduler.plugins.dynamic_resources.requests import ClaimPlan
 from kubesched.scheduler.plugins.dynamic_resources.search import Search
 from kubesched.scheduler.plugins.support.devices.backing import BackingClasses
-from kubesched.scheduler.plugins.support.devices.budget import Budget, BudgetSpent
+from kubesched.scheduler.plugins.support.devices.budget import Budget, BudgetSpent, LongSearches
 from kubesched.scheduler.plugins.support.devices.claim_tracker import ClaimTracker
 from kubesched.scheduler.plugins.support.devices.kinds import DeviceKinds
 from kubesched.scheduler.plugins.support.devices.selection import Selectors
@@ -29,8 +30,9 @@ _MOST_KEPT: Final = 32
 class Devices:
     """Kept up to date by the object stores' changes; searches are kept while nothing that they looked at changed."""
 
-    def __init__(self, objects: ObjectStores, cluster: ClusterTables, features: DeviceFeatures) -> None:
+    def __init__(self, objects: ObjectStores, cluster: ClusterTables, features: DeviceFeatures, clock: Clock) -> None:
         self.features = features
+        self.long_searches = LongSearches(clock)
         self.classes = objects.of(DeviceClass)
         self.groups = objects.of(PodGroup)
         self.backing = BackingClasses(self.classes)

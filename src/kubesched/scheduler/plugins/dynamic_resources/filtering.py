@@ -35,7 +35,6 @@ from kubesched.scheduler.plugins.dynamic_resources.outcomes import (
 )
 from kubesched.scheduler.plugins.dynamic_resources.requests import ClaimPlan, plan_claims
 from kubesched.scheduler.plugins.support.devices.budget import (
-    MOST_SECONDS_AT_ONCE,
     STEPS_PER_SECOND,
     Budget,
     BudgetSpent,
@@ -223,6 +222,7 @@ class ClaimFilter:
                 break
             except InvalidObjectError as error:
                 failures[node_class] = Status.failed(error.problem)
+        self._devices.long_searches.took(budget.seconds)
         for account in (kept, self._attempt):
             account.seconds += budget.seconds
             account.steps += budget.steps
@@ -232,7 +232,7 @@ class ClaimFilter:
 
     def _seconds_left(self, kept: OutcomeCache) -> float:
         """Of the pod's time, and of what it may take of everybody's at once."""
-        left = MOST_SECONDS_AT_ONCE - self._attempt.seconds
+        left = self._devices.long_searches.seconds_at_once() - self._attempt.seconds
         return min(left, self._timeout - kept.seconds) if self._timeout > 0 else left
 
     def _late(self, node: str, kept: OutcomeCache, *, found_one: bool) -> Status:

@@ -65,7 +65,9 @@ class DynamicResources(
         args = args or DynamicResourcesArgs()
         features = DeviceFeatures.of(handle.gates)
         self._handle = handle
-        self._devices = handle.objects.derived(Devices, lambda: Devices(handle.objects, handle.cluster, features))
+        self._devices = handle.objects.derived(
+            Devices, lambda: Devices(handle.objects, handle.cluster, features, handle.clock)
+        )
         self._hints = ClaimHints(self._devices)
         self._writer = ClaimWriter(handle.api, handle.clock, stamps=features.binding_conditions)
         self._timeout = (args.filter_timeout or timedelta()).total_seconds() if features.filter_timeout else 0.0

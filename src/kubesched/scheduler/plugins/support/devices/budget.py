@@ -9,6 +9,10 @@ from kubesched.clock import Clock
 MOST_SECONDS_AT_ONCE: Final = 0.25
 """Of one scheduling attempt. A search that is not done then goes on in the pod's next attempt."""
 
+_SHORT_SECONDS: Final = 0.02
+"""A search that takes no longer is nobody's concern."""
+_MOST_SAVED, _SHARE = 0.5, 0.25
+
 STEPS_PER_SECOND: Final = 10_000
 """What stands for a second where time stands still: about what a slow machine does in one."""
 
@@ -53,3 +57,26 @@ class Budget:
         if self.is_spent:
             raise BudgetSpent
         self.steps += steps
+
+
+class LongSearches:
+    """What all pods with long searches may take together: a quarter of the time, however many they are.
+
+    Time that is not used is saved up, but not much of it. What every search may take anyway does not count.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._saved = _MOST_SAVED
+        self._saved_at = clock.monotonic()
+
+    def seconds_at_once(self) -> float:
+        """For one attempt, now."""
+        now = self._clock.monotonic()
+        self._saved = min(self._saved + _SHARE * (now - self._saved_at), _MOST_SAVED)
+        self._saved_at = now
+        return min(_SHORT_SECONDS + max(self._saved, 0.0), MOST_SECONDS_AT_ONCE)
+
+    def took(self, seconds: float) -> None:
+        """A search is over, or was interrupted."""
+        self._saved -= max(seconds - _SHORT_SECONDS, 0.0)

@@ -24,6 +24,7 @@ from kubesched.scheduler.columns import EVERYTHING, Follower, Integers, NodeView
 from kubesched.scheduler.columns.node_matching import matching_selector
 from kubesched.scheduler.framework import Handle
 from kubesched.scheduler.plugins.support.devices.backing import BackingClasses
+from kubesched.scheduler.plugins.support.devices.budget import MOST_SECONDS_AT_ONCE, Budget, BudgetSpent
 from kubesched.scheduler.plugins.support.devices.claim_tracker import ClaimTracker
 from kubesched.scheduler.plugins.support.devices.class_totals import ClassTotals, MatchingRows, Part
 from kubesched.scheduler.plugins.support.devices.kinds import DeviceKind, DeviceKinds
@@ -39,6 +40,7 @@ class DeviceTotals:
     """Kept by class, and brought up to date slice by slice, and pool by pool as devices are taken and given back."""
 
     def __init__(self, handle: Handle) -> None:
+        self._clock = handle.clock
         self._cluster = handle.cluster
         self._slices = handle.objects.of(ResourceSlice)
         self._backing = BackingClasses(handle.objects.of(DeviceClass))
@@ -114,7 +116,7 @@ class DeviceTotals:
         try:
             rows = self._matching_rows(where)
             names = self._names(slice_, devices, device_class)
-        except InvalidObjectError as error:
+        except (InvalidObjectError, BudgetSpent) as error:
             log.error(
                 "Failed to count devices", error, deviceClass=device_class.metadata.name, slice=slice_.metadata.name
             )
@@ -134,12 +136,16 @@ class DeviceTotals:
         return _EVERYWHERE if isinstance(where, ResourceSliceSpec) else _NOWHERE
 
     def _names(self, slice_: ResourceSlice, positions: Iterable[int], device_class: DeviceClass) -> list[str]:
-        """Of the devices at these positions, those that the class selects. InvalidObjectError if it has no answer."""
+        """Of the devices at these positions, those that the class selects.
+
+        InvalidObjectError if it has no answer, BudgetSpent if that takes too long.
+        """
         devices, conditions = slice_.spec.devices, class_conditions(device_class)
         if not conditions:
             return [devices[k].name for k in positions]
         kinds = self._kinds_of(slice_)
-        return [devices[k].name for k in positions if self._selectors.select(conditions, kinds[k])]
+        budget = Budget(self._clock, MOST_SECONDS_AT_ONCE)
+        return [devices[k].name for k in positions if self._selectors.select(conditions, kinds[k], budget)]
 
     def _kinds_of(self, slice_: ResourceSlice) -> list[DeviceKind]:
         """The kinds of a slice's devices by what conditions see here: not whether they can be shared."""
