@@ -23,14 +23,14 @@ from kubesched.objects.completion import completed
 from kubesched.objects.quantity import Quantity
 from kubesched.scheduler import build
 from kubesched.scheduler.build import Dependencies, build_scheduler
-from kubesched.scheduler.engine import evaluations
+from kubesched.scheduler.engine.sharing import evaluation_cache
 from kubesched.testing.builders import EPOCH, HOSTNAME_LABEL, ZONE_LABEL, make_node, make_pod
 from kubesched.testing.recording import RecordingRecorder
 
 GATES = FeatureGates()
 NODES_ALIVE, PODS_ALIVE = 20, 30
 KEPT = 40
-MEMORY = KEPT * (evaluations._BYTES_PER_ENTRY + evaluations._BYTES_PER_ROW * 64)
+MEMORY = KEPT * (evaluation_cache._BYTES_PER_ENTRY + evaluation_cache._BYTES_PER_ROW * 64)
 
 
 class Soak:
@@ -85,7 +85,7 @@ class Soak:
     def containers(self) -> dict[str, int]:
         """All that could remember what is gone."""
         nodes, pods, counts = self.cluster.nodes, self.cluster.pods, self.cluster.counts
-        kept = self.evaluator._evaluations
+        kept = self.evaluator._cache
         return {
             "rows of nodes": len(nodes),
             "sets of taints": len(nodes.taint_sets.values),
@@ -104,9 +104,8 @@ class Soak:
             "weights": sum(map(len, counts._in_slot)),
             "terms": len(self.cluster.terms),
             "terms by label": len(self.cluster.terms._by_label),
-            "evaluations": len(kept._kept),
-            "evaluations by key": len(kept._by_key),
-            "families": len(kept._families),
+            "evaluations": len(kept._evaluations),
+            "layers": len(kept._layers),
         }
 
 
@@ -179,13 +178,13 @@ def test_an_evaluation_takes_no_more_than_it_is_counted_for() -> None:
         await soak.run(rounds=10, pods=10, nodes=2)
         gc.collect()
         tracemalloc.start()
-        before = len(soak.evaluator._evaluations._kept)
+        before = len(soak.evaluator._cache._evaluations)
         await soak.run(rounds=number // 10, pods=10, nodes=0)
         gc.collect()
         taken, _ = tracemalloc.get_traced_memory()
         tracemalloc.stop()
-        assert len(soak.evaluator._evaluations._kept) == before + number
+        assert len(soak.evaluator._cache._evaluations) == before + number
         return taken
 
-    counted = evaluations._BYTES_PER_ENTRY + evaluations._BYTES_PER_ROW * soak.cluster.nodes.capacity
+    counted = evaluation_cache._BYTES_PER_ENTRY + evaluation_cache._BYTES_PER_ROW * soak.cluster.nodes.capacity
     assert asyncio.run(live()) <= number * counted * 1.25

@@ -30,8 +30,11 @@ from kubesched.config.plugin_args import (
 from kubesched.objects import CSINode, Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, Service, convert
 from kubesched.objects.meta import ObjectMeta
 from kubesched.scheduler.columns import Integers, NodeView, PodInfo, PodTemplate, WhatIf, pod_counts
-from kubesched.scheduler.engine import Evaluator, Lineup, evaluations, graded_totals, kept
-from kubesched.scheduler.engine.pre_filtering import run_pre_filters
+from kubesched.scheduler.engine import Evaluator, ProfilePlugins
+from kubesched.scheduler.engine.answers import layer
+from kubesched.scheduler.engine.ranking import score_classes, totals
+from kubesched.scheduler.engine.scratch import evaluate, run_pre_filters
+from kubesched.scheduler.engine.sharing import evaluation_cache
 from kubesched.scheduler.framework import (
     Code,
     CycleState,
@@ -240,13 +243,13 @@ DEVICES: dict[str, tuple[Any, ...]] = {
 """What stands behind the resource, by what comes and goes together."""
 
 
-def in_tree(handle: FakeHandle) -> Lineup:
+def in_tree(handle: FakeHandle) -> ProfilePlugins:
     plugins: dict[str, Any] = {
         name: IN_TREE[name](ARGS.get(name) or PROFILE.args_of(name), handle) for name in (*FILTERS, *WEIGHTS)
     }
     filters = [plugins[name] for name in FILTERS]
     scores = [plugins[name] for name in WEIGHTS]
-    return Lineup(
+    return ProfilePlugins(
         pre_filters=[plugin for plugin in filters if isinstance(plugin, PreFilterPlugin)],
         filters=filters,
         pre_scores=[plugin for plugin in scores if isinstance(plugin, PreScorePlugin)],
@@ -254,9 +257,9 @@ def in_tree(handle: FakeHandle) -> Lineup:
     )
 
 
-def out_of_tree(handle: FakeHandle) -> Lineup:
+def out_of_tree(handle: FakeHandle) -> ProfilePlugins:
     choosy, relative = Choosy(), Relative()
-    return Lineup(
+    return ProfilePlugins(
         pre_filters=[choosy],
         filters=[Talkative(), choosy, Crowded()],
         pre_scores=[relative],
@@ -264,18 +267,20 @@ def out_of_tree(handle: FakeHandle) -> Lineup:
     )
 
 
-def kept_only(handle: FakeHandle) -> Lineup:
+def kept_only(handle: FakeHandle) -> ProfilePlugins:
     """Totals are kept, too: nothing is normalised, nothing asked in every cycle."""
     fit = in_tree(handle)
     resources = [item for item in fit.scores if not item[0].normalizes()]
-    return Lineup(pre_filters=fit.pre_filters, filters=fit.filters, pre_scores=[], scores=[*resources, (FewPods(), 1)])
+    return ProfilePlugins(
+        pre_filters=fit.pre_filters, filters=fit.filters, pre_scores=[], scores=[*resources, (FewPods(), 1)]
+    )
 
 
-def graded(handle: FakeHandle) -> Lineup:
+def graded(handle: FakeHandle) -> ProfilePlugins:
     """Totals are kept with normalised scores in them."""
     fit, plugin = in_tree(handle), Graded()
     rest = [item for item in fit.scores if item[0].name != "PodTopologySpread"]
-    return Lineup(
+    return ProfilePlugins(
         pre_filters=fit.pre_filters,
         filters=fit.filters,
         pre_scores=[plugin, *(p for p in fit.pre_scores if p.name != "PodTopologySpread")],
@@ -283,13 +288,13 @@ def graded(handle: FakeHandle) -> Lineup:
     )
 
 
-def nothing_kept(handle: FakeHandle) -> Lineup:
+def nothing_kept(handle: FakeHandle) -> ProfilePlugins:
     choosy = Choosy()
-    return Lineup(pre_filters=[choosy], filters=[choosy], pre_scores=[], scores=[(LongNames(), 1)])
+    return ProfilePlugins(pre_filters=[choosy], filters=[choosy], pre_scores=[], scores=[(LongNames(), 1)])
 
 
-def no_filters(handle: FakeHandle) -> Lineup:
-    return Lineup(pre_filters=[], filters=[], pre_scores=[], scores=[(FewPods(), 1)])
+def no_filters(handle: FakeHandle) -> ProfilePlugins:
+    return ProfilePlugins(pre_filters=[], filters=[], pre_scores=[], scores=[(FewPods(), 1)])
 
 
 # ---- the cluster as a list, and as an evaluator sees it ----------------------------------------------------------
@@ -307,8 +312,8 @@ class World:
     devices: set[str] = field(default_factory=set)
     storage: dict[str, PersistentVolume | PersistentVolumeClaim | CSINode] = field(default_factory=dict)
 
-    def fresh(self, lineup: Callable[[FakeHandle], Lineup]) -> Side:
-        side = Side(lineup)
+    def fresh(self, profile: Callable[[FakeHandle], ProfilePlugins]) -> Side:
+        side = Side(profile)
         side.handle.load(*self.namespaces.values(), *self.nodes.values(), *self.pods.values())
         side.handle.load(*self.services.values(), *self.storage.values())
         side.handle.load(*(obj for name in sorted(self.devices) for obj in DEVICES[name]))
@@ -320,12 +325,12 @@ class World:
 class Side:
     """A cluster with its plugins."""
 
-    def __init__(self, lineup: Callable[[FakeHandle], Lineup]) -> None:
+    def __init__(self, profile: Callable[[FakeHandle], ProfilePlugins]) -> None:
         self.nominator = PodNominator()
         self.handle = FakeHandle(gates=GATES)
         self.cluster = self.handle.cluster
-        self.lineup = lineup(self.handle)
-        self.evaluator = Evaluator(self.lineup, self.cluster, self.nominator, Random(7))
+        self.profile = profile(self.handle)
+        self.evaluator = Evaluator(self.profile, self.cluster, self.nominator, Random(7))
 
     def evaluate(self, pod: Pod, *, with_scores: bool) -> dict[str, Any]:
         """What the engine says."""
@@ -358,12 +363,12 @@ class Side:
         """What follows from asking every plugin about every node, one after the other."""
         info = self.cluster.templates.info(pod)
         state, nodes, exists = CycleState(info), self.cluster.view(), self.cluster.nodes.exists
-        pre_filtered, _ = run_pre_filters(self.lineup, lambda plugin: state, info, nodes, {})
+        pre_filtered, _ = run_pre_filters(self.profile, lambda plugin: state, info, nodes, {})
         if not pre_filtered.status.is_success:
             return {"pre_filter": pre_filtered, "count": 0}
         allowed = pre_filtered.node_names
         looked_at = [k for k in range(len(nodes)) if exists[k] and (allowed is None or nodes.name(k) in allowed)]
-        filters = [plugin for plugin in self.lineup.filters if plugin.name not in pre_filtered.skipped]
+        filters = [plugin for plugin in self.profile.filters if plugin.name not in pre_filtered.skipped]
         verdicts = [(plugin.name, plugin.filter_nodes(state, info.template, nodes)) for plugin in filters]
         statuses: dict[str, Status] = {}
         for k in looked_at:
@@ -390,13 +395,26 @@ class Side:
             scores = self._score_plainly(state, info, nodes.at(feasible))
             seen["totals"] = scores.pop("totals")
             seen |= scores if with_scores else {}
+        if with_scores and not self.nominator.nominations:
+            self._compare_with_scratch(info, seen)
         return seen
 
+    def _compare_with_scratch(self, info: PodInfo, seen: dict[str, Any]) -> None:
+        """The engine's own loop without memory comes to the same."""
+        names = self.cluster.nodes.names
+        pre_filtered, rejections, scores = evaluate(self.profile, info, self.cluster)
+        assert pre_filtered == seen["pre_filter"]
+        rejected = [(said, k, row) for said in rejections for k, row in enumerate(said.rows.tolist())]
+        statuses = {names[row]: said.verdict.status(k, said.plugin) for said, k, row in rejected}
+        assert statuses == seen["statuses"]
+        totals = {} if scores is None else dict(zip(scores.rows.tolist(), scores.totals.tolist(), strict=True))
+        assert {names[row]: total for row, total in totals.items()} == seen.get("totals", {})
+
     def _score_plainly(self, state: CycleState, info: PodInfo, nodes: NodeView) -> dict[str, dict[str, int]]:
-        skipped = {p.name for p in self.lineup.pre_scores if p.pre_score(state, info, nodes).is_skip}
+        skipped = {p.name for p in self.profile.pre_scores if p.pre_score(state, info, nodes).is_skip}
         names = [nodes.name(k) for k in range(len(nodes))]
         scores: dict[str, dict[str, int]] = {"totals": dict.fromkeys(names, 0)}
-        for plugin, weight in self.lineup.scores:
+        for plugin, weight in self.profile.scores:
             if plugin.name not in skipped:
                 raw = plugin.score_nodes(state, info.template, nodes)
                 final = plugin.normalize_scores(state, info.template, raw).tolist()
@@ -439,12 +457,12 @@ nodes = st.builds(
 
 
 class IncrementalEvaluation(RuleBasedStateMachine):
-    lineup: Callable[[FakeHandle], Lineup] = staticmethod(in_tree)
+    profile: Callable[[FakeHandle], ProfilePlugins] = staticmethod(in_tree)
 
     def __init__(self) -> None:
         super().__init__()
         self.world = World()
-        self.side = Side(self.lineup)
+        self.side = Side(self.profile)
         self.serial = 0
         self.family: Sequence[str] = ()
         self.evaluated: Sequence[str] = ()
@@ -472,7 +490,7 @@ class IncrementalEvaluation(RuleBasedStateMachine):
         if forgets:
             self._limit_memory()
         if together:
-            self._limit(patch.object(kept, "_MOST_ROWS_ONE_BY_ONE", 0))
+            self._limit(patch.object(layer, "FEW_ROWS", 0), patch.object(totals, "FEW_ROWS", 0))
         for node in nodes:
             self.set_node(node)
         for name in sorted(devices):
@@ -483,11 +501,11 @@ class IncrementalEvaluation(RuleBasedStateMachine):
         for journal in (self.side.cluster.nodes.node_changes, self.side.cluster.nodes.pod_changes):
             journal._limit = 4  # plugins read these very journals
         self._limit(
-            patch.object(evaluations, "_BYTES_PER_ENTRY", 1 << 40),
-            patch.object(evaluations, "_FEWEST_KEPT", 2),
+            patch.object(evaluation_cache, "_BYTES_PER_ENTRY", 1 << 40),
+            patch.object(evaluation_cache, "_FEWEST_KEPT", 2),
             patch.object(pod_counts, "_BYTES_FOR_COUNTS", 0),
             patch.object(pod_counts, "_FEWEST_KEPT", 3),
-            patch.object(graded_totals, "_MOST_LEVELS", 4),
+            patch.object(score_classes, "_MOST_BUCKETS", 4),
         )
 
     def _limit(self, *limits: Any) -> None:
@@ -611,9 +629,9 @@ class IncrementalEvaluation(RuleBasedStateMachine):
     @rule(name=st.sampled_from(sorted(DEVICES)))
     def devices_come_or_go(self, name: str) -> None:
         """A pod that may be given devices is looked at before and after."""
-        self._compare("gpus", self.world.fresh(self.lineup), with_scores=True)
+        self._compare("gpus", self.world.fresh(self.profile), with_scores=True)
         self._toggle_devices(name)
-        self._compare("gpus", self.world.fresh(self.lineup), with_scores=True)
+        self._compare("gpus", self.world.fresh(self.profile), with_scores=True)
 
     def _toggle_devices(self, name: str) -> None:
         self.world.devices ^= {name}
@@ -674,7 +692,7 @@ class IncrementalEvaluation(RuleBasedStateMachine):
         fresh = None
         for every, template in enumerate(self.evaluated, start=1):
             if self.serial % every == 0:
-                fresh = fresh or self.world.fresh(self.lineup)
+                fresh = fresh or self.world.fresh(self.profile)
                 self._compare(template, fresh, with_scores=self.serial % 4 == 0)
 
     def _compare(self, template: str, fresh: Side, *, with_scores: bool) -> None:
@@ -698,7 +716,7 @@ class IncrementalEvaluation(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         try:
-            fresh = self.world.fresh(self.lineup)
+            fresh = self.world.fresh(self.profile)
             for template in (*self.evaluated, *TEMPLATES):
                 self._compare(template, fresh, with_scores=True)
         finally:
@@ -707,23 +725,23 @@ class IncrementalEvaluation(RuleBasedStateMachine):
 
 
 class OutOfTree(IncrementalEvaluation):
-    lineup = staticmethod(out_of_tree)
+    profile = staticmethod(out_of_tree)
 
 
 class KeptOnly(IncrementalEvaluation):
-    lineup = staticmethod(kept_only)
+    profile = staticmethod(kept_only)
 
 
 class KeptGrades(IncrementalEvaluation):
-    lineup = staticmethod(graded)
+    profile = staticmethod(graded)
 
 
 class NothingKept(IncrementalEvaluation):
-    lineup = staticmethod(nothing_kept)
+    profile = staticmethod(nothing_kept)
 
 
 class NoFilters(IncrementalEvaluation):
-    lineup = staticmethod(no_filters)
+    profile = staticmethod(no_filters)
 
 
 def bounded(machine: type[RuleBasedStateMachine], examples: int) -> Any:

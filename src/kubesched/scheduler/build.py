@@ -10,7 +10,7 @@ from kubesched.errors import ConfigurationError
 from kubesched.objects import Pod
 from kubesched.objects.pod_resources import ResourceFeatures
 from kubesched.scheduler.columns import ClusterTables
-from kubesched.scheduler.engine import BYTES_FOR_EVALUATIONS, Evaluator, Lineup
+from kubesched.scheduler.engine import BYTES_FOR_EVALUATIONS, Evaluator, ProfilePlugins
 from kubesched.scheduler.framework import (
     EventHint,
     ObjectStores,
@@ -225,13 +225,13 @@ def _stopwatch(profile: Profile, dependencies: Dependencies) -> Stopwatch | None
 def _evaluator(
     profile: Profile, cluster: ClusterTables, nominator: PodNominator, dependencies: Dependencies, memory: int
 ) -> Evaluator:
-    lineup = Lineup(
+    plugins = ProfilePlugins(
         pre_filters=profile.pre_filters,
         filters=profile.filters,
         pre_scores=profile.pre_scores,
         scores=[(plugin, profile.score_weights[plugin.name]) for plugin in profile.scores],
     )
-    evaluator = Evaluator(lineup, cluster, nominator, dependencies.random, _stopwatch(profile, dependencies), memory)
+    evaluator = Evaluator(plugins, cluster, nominator, dependencies.random, _stopwatch(profile, dependencies), memory)
     profile.handle.engine = evaluator
     return evaluator
 

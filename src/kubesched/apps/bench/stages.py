@@ -11,7 +11,7 @@ from typing import Any, Final
 from kubesched.apps.bench.target import PodProgress
 from kubesched.apps.simulate.memory_api import MemoryApi
 from kubesched.scheduler.engine import Evaluator
-from kubesched.scheduler.engine.ranking import Ranking
+from kubesched.scheduler.engine.ranking.ranking import Ranking
 from kubesched.scheduler.scheduling.background_tasks import BackgroundTasks
 from kubesched.scheduler.scheduling.binding_cycle import BindingCycle
 from kubesched.scheduler.scheduling.event_handlers import EventHandlers

@@ -17,7 +17,7 @@ from kubesched.errors import ConfigurationError, KubeschedError, PluginError, wh
 from kubesched.objects import Pod
 from kubesched.scheduler.build import Assembled
 from kubesched.scheduler.columns import PodInfo
-from kubesched.scheduler.engine import Evaluator, Fit
+from kubesched.scheduler.engine import Evaluator, FeasibleNodes
 from kubesched.scheduler.framework import Code, Diagnosis, PostFilterPlugin, Status, Victims
 from kubesched.scheduler.framework.cycle_state import CycleState
 from kubesched.scheduler.runtime.calling import checked, checked_pair
@@ -143,7 +143,7 @@ async def _explain(assembled: Assembled, profile: Profile, info: PodInfo) -> Exp
         return Explanation(pod=info.key, error=what_and_where(error))
 
 
-def _feasible(assembled: Assembled, evaluator: Evaluator, profile: Profile, fit: Fit) -> Explanation:
+def _feasible(assembled: Assembled, evaluator: Evaluator, profile: Profile, fit: FeasibleNodes) -> Explanation:
     filters = _filters(assembled, fit)
     nominated = fit.pod.pod.status.nominated_node_name
     row = assembled.cache.cluster.nodes.row_of.get(nominated)
@@ -166,7 +166,7 @@ def _feasible(assembled: Assembled, evaluator: Evaluator, profile: Profile, fit:
     )
 
 
-async def _infeasible(assembled: Assembled, profile: Profile, fit: Fit) -> Explanation:
+async def _infeasible(assembled: Assembled, profile: Profile, fit: FeasibleNodes) -> Explanation:
     diagnosis = fit.diagnosis()
     preemption = await _preemption(profile, fit, diagnosis) if profile.post_filters else None
     if preemption is not None:
@@ -182,7 +182,7 @@ async def _infeasible(assembled: Assembled, profile: Profile, fit: Fit) -> Expla
     )
 
 
-def _filters(assembled: Assembled, fit: Fit) -> dict[str, Status]:
+def _filters(assembled: Assembled, fit: FeasibleNodes) -> dict[str, Status]:
     """Every node's status; those that were not looked at have the one that stands for them."""
     statuses = fit.diagnosis().statuses
     fitting = dict.fromkeys(fit.names(), Status())
@@ -190,7 +190,7 @@ def _filters(assembled: Assembled, fit: Fit) -> dict[str, Status]:
     return {name: fitting.get(name) or statuses.get(name, statuses.absent) for name in names}
 
 
-async def _preemption(profile: Profile, fit: Fit, diagnosis: Diagnosis) -> PreemptionView:
+async def _preemption(profile: Profile, fit: FeasibleNodes, diagnosis: Diagnosis) -> PreemptionView:
     candidates: Sequence[CandidateView] = ()
     acceptable: Sequence[CandidateView] = ()
     reasons: list[str] = []
@@ -214,7 +214,7 @@ def _views(candidates: Mapping[str, Victims]) -> Sequence[CandidateView]:
     ]
 
 
-async def _post_filter_status(plugin: PostFilterPlugin, fit: Fit, diagnosis: Diagnosis) -> Status:
+async def _post_filter_status(plugin: PostFilterPlugin, fit: FeasibleNodes, diagnosis: Diagnosis) -> Status:
     try:
         _, status = checked_pair(await plugin.post_filter(fit.state, fit.pod, diagnosis), "a result and a Status")
         return checked(status)

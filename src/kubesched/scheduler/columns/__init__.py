@@ -12,6 +12,7 @@ Data only, no policy: nothing here knows a plugin, a queue or an API server. The
 
 from kubesched.scheduler.columns.affinity_terms import AffinityTerm, CarriedTerm, TermKind
 from kubesched.scheduler.columns.cluster import ClusterTables
+from kubesched.scheduler.columns.derived import Derived
 from kubesched.scheduler.columns.journal import EVERYTHING, FEW_ROWS, Everything, Follower, Journal, either
 from kubesched.scheduler.columns.label_column import LabelColumn
 from kubesched.scheduler.columns.node_table import NodeTable
@@ -19,6 +20,7 @@ from kubesched.scheduler.columns.node_view import NodeView
 from kubesched.scheduler.columns.pod_counts import PodCount, PodCounts
 from kubesched.scheduler.columns.pod_table import PodTable
 from kubesched.scheduler.columns.pod_template import PodInfo, PodTemplate, PodTemplates
+from kubesched.scheduler.columns.row_changes import RowFollower
 from kubesched.scheduler.columns.terms_in_use import TermsInUse
 from kubesched.scheduler.columns.types import ABSENT, Booleans, Counts, Floats, Ids, Integers, Positions, Rows
 from kubesched.scheduler.columns.what_if import WhatIf
@@ -32,6 +34,7 @@ __all__ = [
     "CarriedTerm",
     "ClusterTables",
     "Counts",
+    "Derived",
     "Everything",
     "Floats",
     "Follower",
@@ -48,6 +51,7 @@ __all__ = [
     "PodTemplate",
     "PodTemplates",
     "Positions",
+    "RowFollower",
     "Rows",
     "TermKind",
     "TermsInUse",

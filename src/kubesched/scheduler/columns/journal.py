@@ -79,6 +79,10 @@ class Follower(Generic[T]):
         self._position = position = journal.position
         return [] if position == seen else journal.since(seen)
 
+    def skip(self) -> None:
+        """What changed so far is known already."""
+        self._position = self._journal.position
+
 
 def either(one: list[T] | Everything, other: list[T] | Everything) -> list[T] | Everything:
     """What changed according to two followers."""

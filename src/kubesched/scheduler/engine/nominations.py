@@ -16,11 +16,11 @@ from kubesched.scheduler.columns import (
     NodeView,
     PodInfo,
     PodTemplate,
+    Positions,
     WhatIf,
 )
 from kubesched.scheduler.columns.interning import Interner
 from kubesched.scheduler.columns.types import grown
-from kubesched.scheduler.engine.tracker import RowArray
 from kubesched.scheduler.framework import Nomination, Nominator
 
 _FIRST_CAPACITY: Final = 64
@@ -29,7 +29,7 @@ _FIRST_CAPACITY: Final = 64
 class Claimed(NamedTuple):
     """Rows in ascending order, and the pods with claims there as additions to these rows; None if there are none."""
 
-    rows: RowArray
+    rows: Positions
     pods: WhatIf | None
 
 
@@ -43,7 +43,7 @@ class Nominations:
         self._node_changes = Follower(cluster.nodes.node_changes)
         self._claims: list[Nomination] = []
         self._entry_of: dict[str, int] = {}  # by the pod's uid
-        self._row: RowArray = np.zeros(_FIRST_CAPACITY, dtype=np.intp)  # of the node; ABSENT if there is none
+        self._row: Positions = np.zeros(_FIRST_CAPACITY, dtype=np.intp)  # of the node; ABSENT if there is none
         self._priority: Ids = np.zeros(_FIRST_CAPACITY, dtype=np.int32)
         self._template_id: Ids = np.zeros(_FIRST_CAPACITY, dtype=np.int32)
         self._terminating: Booleans = np.zeros(_FIRST_CAPACITY, dtype=np.bool_)
@@ -88,7 +88,7 @@ class Nominations:
             pod=lambda k: claims[entries[k]].pod,
         )
 
-    def _before(self, pod: PodInfo) -> RowArray:
+    def _before(self, pod: PodInfo) -> Positions:
         """The entries of the claims that go before a pod's own."""
         count = len(self._claims)
         goes_before = (self._priority[:count] >= pod.priority) & (self._row[:count] != ABSENT)

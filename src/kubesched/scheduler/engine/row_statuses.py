@@ -4,22 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
-from kubesched.scheduler.columns import ClusterTables
-from kubesched.scheduler.engine.tracker import RowArray
-from kubesched.scheduler.framework import Code, NodeStatuses, Status, Verdict
-
-
-@dataclass(frozen=True, slots=True)
-class PluginVerdict:
-    """What a plugin said in this cycle about some rows."""
-
-    plugin: str
-    rows: RowArray
-    verdict: Verdict
+from kubesched.scheduler.columns import ClusterTables, Positions
+from kubesched.scheduler.engine.scratch import Rejection
+from kubesched.scheduler.framework import Code, NodeStatuses, Status
 
 
 class RowStatuses(NodeStatuses):
@@ -31,7 +21,7 @@ class RowStatuses(NodeStatuses):
     def __init__(
         self,
         cluster: ClusterTables,
-        rejections: list[PluginVerdict],
+        rejections: list[Rejection],
         overrides: dict[int, Status],
         is_everywhere: bool,
     ) -> None:
@@ -57,7 +47,7 @@ class RowStatuses(NodeStatuses):
             counts += said.verdict.histogram()
         return counts
 
-    def rows_open_to_preemption(self, cluster: ClusterTables) -> RowArray:
+    def rows_open_to_preemption(self, cluster: ClusterTables) -> Positions:
         """Rows whose status is Unschedulable: removing pods there may help."""
         if self._is_everywhere and not self._rejections and not self._overrides:
             everywhere = self.absent.code is Code.UNSCHEDULABLE

@@ -16,7 +16,7 @@ class NodeSubset:
         self._rows = nodes.row_ids()
         self._names = [self._table.names[row] for row in self._rows.tolist()]
         self._changes = Follower(self._table.node_changes)
-        self._changes.changed()
+        self._changes.skip()
 
     def rows(self) -> npt.NDArray[np.intp]:
         """The rows of those that are still there."""

@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from kubesched.scheduler.engine import Fit
+from kubesched.scheduler.engine import FeasibleNodes
 from kubesched.scheduler.runtime.profile import Profile
 from kubesched.scheduler.state.cache import Cache
 
@@ -28,7 +28,7 @@ class Sampler:
         self._rows: np.ndarray[tuple[int], np.dtype[np.intp]] = np.empty(0, dtype=np.intp)
         self._version = -1
 
-    def apply(self, fit: Fit, profile: Profile) -> None:
+    def apply(self, fit: FeasibleNodes, profile: Profile) -> None:
         """Keep the first feasible nodes, as many as the percentage asks for."""
         percentage = profile.percentage_of_nodes_to_score
         if percentage is None:

@@ -19,7 +19,7 @@ import msgspec
 
 from kubesched.errors import IllegalTransitionError, KubeschedError, PluginError, what_and_where
 from kubesched.objects import Pod
-from kubesched.scheduler.engine import Evaluator, Fit, Ranking
+from kubesched.scheduler.engine import Evaluator, FeasibleNodes, Ranking
 from kubesched.scheduler.framework import CycleState, Diagnosis, NominatingInfo, QueuedPod, Status
 from kubesched.scheduler.framework.cycle_state import NOBODY
 from kubesched.scheduler.framework.diagnosis import ListedStatuses
@@ -124,8 +124,8 @@ class SchedulingCycle:
         return Decision(node_name, fit.state, fit.evaluated, feasible)
 
     async def _ask_extenders(
-        self, queued: QueuedPod, within: NodeSubset | None, fit: Fit
-    ) -> tuple[Fit, Mapping[str, int]]:
+        self, queued: QueuedPod, within: NodeSubset | None, fit: FeasibleNodes
+    ) -> tuple[FeasibleNodes, Mapping[str, int]]:
         """The nominated node, if it still fits; else the nodes that extenders leave, and their scores by name."""
         nominated = queued.info.pod.status.nominated_node_name
         if nominated and (node := fit.node(nominated)) is not None:
@@ -147,7 +147,7 @@ class SchedulingCycle:
         fit.keep_only_named(answer.fitting, answer.rejected, by=EXTENDER)
         return fit, answer.scores
 
-    def _filter(self, queued: QueuedPod, within: NodeSubset | None, placed_group_members: Set[str]) -> Fit:
+    def _filter(self, queued: QueuedPod, within: NodeSubset | None, placed_group_members: Set[str]) -> FeasibleNodes:
         fit = self._evaluator.filter(queued.info, placed_group_members)
         if within is not None:
             fit.confine_to(within.rows())
@@ -158,7 +158,7 @@ class SchedulingCycle:
         nodes = self._cache.cluster.nodes
         return nodes.node_changes.position, nodes.pod_changes.position
 
-    async def _post_filter(self, queued: QueuedPod, fit: Fit, *, preempts: bool) -> Rejected:
+    async def _post_filter(self, queued: QueuedPod, fit: FeasibleNodes, *, preempts: bool) -> Rejected:
         """No node takes the pod: let preemption (and other PostFilter plugins) try to change that."""
         diagnosis = fit.diagnosis()
         nominating: NominatingInfo | None = CLEAR_NOMINATION
@@ -170,7 +170,7 @@ class SchedulingCycle:
             nominating = result.nominating if result is not None else None
         return Rejected(Status.unschedulable(diagnosis.message()), diagnosis, nominating, fit.state)
 
-    def _pick_best(self, fit: Fit, extender_scores: Mapping[str, int]) -> str:
+    def _pick_best(self, fit: FeasibleNodes, extender_scores: Mapping[str, int]) -> str:
         ranking = self._evaluator.rank(fit)
         if log.loudest >= 10:
             log_scores(fit, self._evaluator.score(fit), self._profile.score_weights, extender_scores)

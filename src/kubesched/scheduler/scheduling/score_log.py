@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kubesched.scheduler.engine import Fit, Scores
+from kubesched.scheduler.engine import FeasibleNodes, Scores
 from kubesched.telemetry.logging import log
 
 
-def log_scores(fit: Fit, scores: Scores, weights: Mapping[str, int], extender_scores: Mapping[str, int]) -> None:
+def log_scores(
+    fit: FeasibleNodes, scores: Scores, weights: Mapping[str, int], extender_scores: Mapping[str, int]
+) -> None:
     """`extender_scores` are weighted, by node."""
     pod, names = fit.pod.key, fit.names()
     for plugin, column in scores.by_plugin.items():

@@ -6,7 +6,7 @@ import numpy as np
 
 from kubesched.config.plugin_args import NodeResourcesFitArgs
 from kubesched.scheduler.columns import ClusterTables, WhatIf
-from kubesched.scheduler.engine import Evaluator, Lineup
+from kubesched.scheduler.engine import Evaluator, ProfilePlugins
 from kubesched.scheduler.plugins.node_name import NodeName
 from kubesched.scheduler.plugins.node_resources_fit import NodeResourcesFit
 from kubesched.scheduler.state.nominator import PodNominator
@@ -17,8 +17,8 @@ from kubesched.testing.handle import FakeHandle
 def evaluator(cluster: ClusterTables, nominator: PodNominator) -> Evaluator:
     handle = FakeHandle(cluster=cluster)
     fit = NodeResourcesFit(NodeResourcesFitArgs(), handle)
-    lineup = Lineup(pre_filters=[fit], filters=[NodeName(None, handle), fit], pre_scores=[], scores=[])
-    return Evaluator(lineup, cluster, nominator, Random(0))
+    profile = ProfilePlugins(pre_filters=[fit], filters=[NodeName(None, handle), fit], pre_scores=[], scores=[])
+    return Evaluator(profile, cluster, nominator, Random(0))
 
 
 def four_nodes() -> ClusterTables:

@@ -13,7 +13,7 @@ from kubesched.config import FeatureGates, default_config
 from kubesched.errors import PluginError
 from kubesched.objects import Pod
 from kubesched.scheduler.columns import ClusterTables, Integers, NodeView, PodInfo, PodTemplate
-from kubesched.scheduler.engine import Evaluator, Lineup
+from kubesched.scheduler.engine import Evaluator, ProfilePlugins
 from kubesched.scheduler.framework import (
     SKIP,
     SUCCESS,
@@ -105,13 +105,13 @@ class Bench:
         self.cluster = ClusterTables()
         self.nominator = PodNominator()
         plugins: list[Any] = list(dict.fromkeys((*filters, *scores)))
-        lineup = Lineup(
+        profile = ProfilePlugins(
             pre_filters=[plugin for plugin in plugins if isinstance(plugin, PreFilterPlugin)],
             filters=filters,
             pre_scores=[plugin for plugin in plugins if isinstance(plugin, PreScorePlugin)],
             scores=[(plugin, 2) for plugin in scores],
         )
-        self.evaluator = Evaluator(lineup, self.cluster, self.nominator, Random(3))
+        self.evaluator = Evaluator(profile, self.cluster, self.nominator, Random(3))
         for name in nodes:
             self.cluster.set_node(make_node(name))
 
@@ -487,13 +487,13 @@ def test_large_clusters_of_like_nodes_are_judged_like_small_ones() -> None:
     handle = FakeHandle()
     profile = default_config(FeatureGates()).profiles[0]
     fit: Any = IN_TREE["NodeResourcesFit"](profile.args_of("NodeResourcesFit"), handle)
-    lineup = Lineup(pre_filters=[fit], filters=[fit], pre_scores=[fit], scores=[(fit, 1)])
+    plugins = ProfilePlugins(pre_filters=[fit], filters=[fit], pre_scores=[fit], scores=[(fit, 1)])
     cluster, count = handle.cluster, 33_000
     for k in range(count):
         cluster.set_node(make_node(f"n{k}", cpu=("1", "2", "4")[k % 3]))
         if k % 4 == 0:
             cluster.place(cluster.templates.info(make_pod(f"p{k}", cpu="900m", node=f"n{k}")), f"n{k}")
-    evaluator = Evaluator(lineup, cluster, PodNominator(), Random(1))
+    evaluator = Evaluator(plugins, cluster, PodNominator(), Random(1))
     info = cluster.templates.info(make_pod(cpu="500m"))
     kept = evaluator.filter(info)
     assert evaluator.rows_asked < 100

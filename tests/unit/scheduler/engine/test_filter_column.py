@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kubesched.scheduler.columns import Integers
-from kubesched.scheduler.engine.filter_column import FilterColumn
+from kubesched.scheduler.engine.answers.filter_column import FilterColumn
 from kubesched.scheduler.framework import Code, DependsOn, FilterPlugin, Reason, Status, Verdict
 from kubesched.scheduler.framework.verdict import MOST_REASONS, status_of
 

@@ -10,7 +10,7 @@ import pytest
 
 from kubesched.errors import PluginError
 from kubesched.scheduler.columns import ClusterTables, NodeView, PodInfo, PodTemplate
-from kubesched.scheduler.engine import Evaluator, Lineup
+from kubesched.scheduler.engine import Evaluator, ProfilePlugins
 from kubesched.scheduler.framework import (
     SKIP,
     SUCCESS,
@@ -82,8 +82,8 @@ def two_nodes() -> ClusterTables:
 def test_rejections_end_with_their_basis(mood: DependsOn, skips: bool) -> None:
     """A plugin that has nothing more to say keeps no node from a pod."""
     cluster, plugin = two_nodes(), Moody()
-    lineup = Lineup(pre_filters=[plugin], filters=[plugin], pre_scores=[], scores=[])
-    engine = Evaluator(lineup, cluster, PodNominator(), Random(0))
+    profile = ProfilePlugins(pre_filters=[plugin], filters=[plugin], pre_scores=[], scores=[])
+    engine = Evaluator(profile, cluster, PodNominator(), Random(0))
     pod = cluster.templates.info(make_pod("p"))
     assert engine.filter(pod).names() == []
     plugin.mood, plugin.skips = mood, skips
@@ -94,7 +94,7 @@ def test_nothing_is_inherited_from_a_failed_attempt() -> None:
     """Its answers missed a change, and somebody may still hold them (here: the error's traceback does)."""
     cluster, plugin = two_nodes(), Fragile()
     engine = Evaluator(
-        Lineup(pre_filters=[], filters=[plugin], pre_scores=[], scores=[]), cluster, PodNominator(), Random(0)
+        ProfilePlugins(pre_filters=[], filters=[plugin], pre_scores=[], scores=[]), cluster, PodNominator(), Random(0)
     )
     pod = cluster.templates.info(make_pod("p"))
     assert engine.filter(pod).names() == ["n0", "n1"]

@@ -11,8 +11,8 @@ import pytest
 
 from kubesched.config import FeatureGates, default_config
 from kubesched.scheduler.columns import ClusterTables, Integers, NodeView, PodTemplate
-from kubesched.scheduler.engine import BYTES_FOR_EVALUATIONS, Evaluator, Lineup
-from kubesched.scheduler.engine.standing import Standing
+from kubesched.scheduler.engine import BYTES_FOR_EVALUATIONS, Evaluator, ProfilePlugins
+from kubesched.scheduler.engine.sharing.template_signature import Layouts, TemplateSignature
 from kubesched.scheduler.framework import CycleState, DependsOn, FilterPlugin, Reason, ScorePlugin, Verdict
 from kubesched.scheduler.plugins.registry import IN_TREE
 from kubesched.scheduler.state.nominator import PodNominator
@@ -37,6 +37,7 @@ PLUGINS = (
     "DynamicResources",
 )
 DRIVER = "csi.example.com"
+ALL, NODES, NOTHING = ["nodes", "resources"], ["nodes"], list[str]()
 AWAY_FROM_WEB = {
     "podAntiAffinity": {
         "requiredDuringSchedulingIgnoredDuringExecution": [
@@ -46,10 +47,10 @@ AWAY_FROM_WEB = {
 }
 
 
-def in_tree(handle: FakeHandle) -> Lineup:
+def in_tree(handle: FakeHandle) -> ProfilePlugins:
     profile = default_config(FeatureGates()).profiles[0]
     plugins: list[Any] = [IN_TREE[name](profile.args_of(name), handle) for name in PLUGINS]
-    return Lineup(pre_filters=[], filters=plugins, pre_scores=[], scores=[])
+    return ProfilePlugins(pre_filters=[], filters=plugins, pre_scores=[], scores=[])
 
 
 def volume(claim: str, zone: str = "") -> list[Any]:
@@ -63,56 +64,62 @@ def volume(claim: str, zone: str = "") -> list[Any]:
     ]
 
 
-def share_everything(one: Standing, other: Standing) -> bool:
-    return (one.family, one.sums) == (other.family, other.sums)
+def shared_layers(one: TemplateSignature, other: TemplateSignature) -> list[str]:
+    """The names of the layers that two templates share, from the bottom to the top."""
+    shared: list[str] = []
+    layers = zip(one.layout.plans, one.parts, other.layout.plans, other.parts, strict=False)
+    for plan, part, other_plan, other_part in layers:
+        if plan is not other_plan or part != other_part:
+            break
+        shared.append(plan.name)
+    return shared
 
 
 @pytest.mark.parametrize(
     ("one", "other", "shared"),
     [
-        pytest.param({"labels": {"job": "1"}}, {"labels": {"job": "2"}}, "all", id="labels that nobody asks for"),
-        pytest.param({"namespace": "a"}, {"namespace": "b"}, "all", id="another namespace"),
-        pytest.param({"cpu": "1"}, {"cpu": "2"}, "family", id="other requests"),
-        pytest.param({}, {"host_ports": [80]}, "nothing", id="a host port"),
-        pytest.param({}, {"tolerations": ["a"]}, "nothing", id="a toleration"),
-        pytest.param({"claims": ["a"]}, {"claims": ["b"]}, "all", id="a claim of its own, of the same kind"),
-        pytest.param({"claims": ["a"]}, {"claims": ["far"]}, "nothing", id="a volume that fewer nodes reach"),
-        pytest.param({"claims": ["a"]}, {"claims": ["used"]}, "nothing", id="a volume that is attached already"),
-        pytest.param({"labels": {"app": "web"}}, {}, "nothing", id="a label that a placed pod shuns"),
-        pytest.param({"affinity": AWAY_FROM_WEB}, {"affinity": AWAY_FROM_WEB, "cpu": "1"}, "nothing", id="terms"),
+        pytest.param({"labels": {"job": "1"}}, {"labels": {"job": "2"}}, ALL, id="labels that nobody asks for"),
+        pytest.param({"namespace": "a"}, {"namespace": "b"}, ALL, id="another namespace"),
+        pytest.param({"cpu": "1"}, {"cpu": "2"}, NODES, id="other requests"),
+        pytest.param({}, {"host_ports": [80]}, NOTHING, id="a host port"),
+        pytest.param({}, {"tolerations": ["a"]}, NOTHING, id="a toleration"),
+        pytest.param({"claims": ["a"]}, {"claims": ["b"]}, ALL, id="a claim of its own, of the same kind"),
+        pytest.param({"claims": ["a"]}, {"claims": ["far"]}, NOTHING, id="a volume that fewer nodes reach"),
+        pytest.param({"claims": ["a"]}, {"claims": ["used"]}, NOTHING, id="a volume that is attached already"),
+        pytest.param({"labels": {"app": "web"}}, {}, NOTHING, id="a label that a placed pod shuns"),
+        pytest.param({"affinity": AWAY_FROM_WEB}, {"affinity": AWAY_FROM_WEB, "cpu": "1"}, NODES, id="terms"),
     ],
 )
-def test_who_shares_with_whom(one: dict[str, Any], other: dict[str, Any], shared: str) -> None:
+def test_who_shares_with_whom(one: dict[str, Any], other: dict[str, Any], shared: list[str]) -> None:
     """Pods that no plugin can tell apart share everything; those that differ in requests, all but sums."""
     handle = FakeHandle()
     handle.load(make_node("n"), make_pod("hermit", affinity=AWAY_FROM_WEB, node="n"))
     handle.load(make_csi_node("n", limits={DRIVER: 9}))
     handle.load(*volume("a"), *volume("b"), *volume("far", zone="z"), *volume("used"))
     handle.load(make_pod("user", claims=["used"], node="n"))
-    lineup = in_tree(handle)
+    layouts = Layouts(in_tree(handle))
     first, second = (
-        Standing(handle.cluster.templates.info(make_pod(name, **about)).template, lineup)
+        TemplateSignature(handle.cluster.templates.info(make_pod(name, **about)).template, layouts)
         for name, about in (("p", one), ("q", other))
     )
-    assert (first.family == second.family) is (shared != "nothing")
-    assert share_everything(first, second) is (shared == "all")
+    assert shared_layers(first, second) == shared
 
 
 def test_a_term_that_comes_into_use_parts_templates() -> None:
     """A pod with labels that somebody shuns from now on is like no other any more; without that term it is again."""
     handle = FakeHandle()
     handle.load(make_node("n"))
-    lineup = in_tree(handle)
+    layouts = Layouts(in_tree(handle))
     web, plain = (handle.cluster.templates.info(make_pod(labels=labels)).template for labels in ({"app": "web"}, {}))
-    standings = [Standing(web, lineup), Standing(plain, lineup)]
-    assert share_everything(*standings)
+    of_web, of_plain = TemplateSignature(web, layouts), TemplateSignature(plain, layouts)
+    assert shared_layers(of_web, of_plain) == ALL
     handle.load(make_pod("hermit", affinity=AWAY_FROM_WEB, node="n"))
-    standings[0].renew(web)
-    standings[1].renew(plain)
-    assert not share_everything(*standings)
+    of_web.update(web)
+    of_plain.update(plain)
+    assert shared_layers(of_web, of_plain) == NOTHING
     handle.cluster.displace("default/hermit")
-    standings[0].renew(web)
-    assert share_everything(*standings)
+    of_web.update(web)
+    assert shared_layers(of_web, of_plain) == ALL
 
 
 class Sized(FilterPlugin, ScorePlugin):
@@ -154,10 +161,12 @@ class Open(FilterPlugin):
 
 
 class Bench:
-    def __init__(self, nodes: int, memory: int = BYTES_FOR_EVALUATIONS) -> None:
+    def __init__(self, nodes: int, *more: FilterPlugin, memory: int = BYTES_FOR_EVALUATIONS) -> None:
         self.cluster, self.sized, self.open = ClusterTables(), Sized(), Open()
-        lineup = Lineup(pre_filters=[], filters=[self.open, self.sized], pre_scores=[], scores=[(self.sized, 1)])
-        self.evaluator = Evaluator(lineup, self.cluster, PodNominator(), Random(5), memory=memory)
+        profile = ProfilePlugins(
+            pre_filters=[], filters=[self.open, *more, self.sized], pre_scores=[], scores=[(self.sized, 1)]
+        )
+        self.evaluator = Evaluator(profile, self.cluster, PodNominator(), Random(5), memory=memory)
         for k in range(nodes):
             self.cluster.set_node(make_node(f"n{k}"))
         self.placed = 0
@@ -181,6 +190,39 @@ def test_members_of_a_family_learn_what_another_found_changed() -> None:
     assert bench.names(most="1") == ["n0"]
     assert bench.names(most="2") == ["n0"]
     assert bench.open.asked == [3, 1, 1]
+
+
+class Unsigned(FilterPlugin):
+    """Says what its answers depend on, and nothing more."""
+
+    name = "Unsigned"
+
+    def __init__(self, depends_on: DependsOn) -> None:
+        self.depends_on = depends_on  # type: ignore[misc]  # one class for several plugins
+        self.asked: list[int] = []
+
+    def filter_nodes(self, state: CycleState, pod: PodTemplate, nodes: NodeView) -> Verdict:
+        self.asked.append(len(nodes))
+        wrong = np.array([nodes.name(k) == pod.labels.get("not") for k in range(len(nodes))])
+        return Verdict.rejects(nodes, where=wrong, reason=Reason.unschedulable("not this one"))
+
+
+@pytest.mark.parametrize("depends_on", [DependsOn.NODE, DependsOn.NODE_AND_PODS, DependsOn.NODE_RESOURCES])
+def test_a_plugin_without_a_signature_costs_only_itself(depends_on: DependsOn) -> None:
+    """It is asked about every template; the answers of the others are shared all the same."""
+    unsigned = Unsigned(depends_on)
+    bench = Bench(3, unsigned)
+    assert bench.names(most="1", **{"not": "n0"}) == ["n1", "n2"]
+    assert bench.names(most="1", **{"not": "n1"}) == ["n0", "n2"]
+    assert bench.names(most="1", job="c") == ["n0", "n1", "n2"]
+    assert (bench.open.asked, bench.sized.asked, unsigned.asked) == ([3], [3], [3, 3, 3])
+    bench.place("n2")
+    bench.cluster.set_node(make_node("n1", unschedulable=True))
+    assert bench.names(most="1", **{"not": "n0"}) == []
+    assert bench.names(most="1", **{"not": "n1"}) == ["n0"]
+    assert bench.names(most="1", job="c") == ["n0"]
+    assert sum(bench.open.asked) == 3 + 1
+    assert sum(bench.sized.asked) == 3 + 2
 
 
 def test_pods_that_are_alike_share_one_evaluation() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kubesched.scheduler.engine.uniform import uniform, writable
+from kubesched.scheduler.engine.answers.uniform import uniform, writable
 
 
 def test_a_uniform_column_is_read_like_any_other() -> None:

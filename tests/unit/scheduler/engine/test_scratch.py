@@ -10,8 +10,8 @@ import pytest
 
 from kubesched.errors import PluginError
 from kubesched.scheduler.columns import ClusterTables, NodeView, PodInfo
-from kubesched.scheduler.engine import Lineup
-from kubesched.scheduler.engine.pre_filtering import PreFiltered, run_pre_filters
+from kubesched.scheduler.engine import ProfilePlugins
+from kubesched.scheduler.engine.scratch import PreFiltered, run_pre_filters
 from kubesched.scheduler.framework import SKIP, SUCCESS, CycleState, PreFilterPlugin, PreFilterResult, Status
 from kubesched.testing import make_pod
 
@@ -41,8 +41,8 @@ def run(plugins: Sequence[Says], known: dict[str, Any] | None = None) -> PreFilt
     cluster = ClusterTables()
     info = cluster.templates.info(make_pod())
     state = CycleState(info)
-    lineup = Lineup(pre_filters=plugins, filters=[], pre_scores=[], scores=[])
-    return run_pre_filters(lineup, lambda plugin: state, info, cluster.view(), known or {})[0]
+    profile = ProfilePlugins(pre_filters=plugins, filters=[], pre_scores=[], scores=[])
+    return run_pre_filters(profile, lambda plugin: state, info, cluster.view(), known or {})[0]
 
 
 def named(*answers: Any) -> list[Says]:

@@ -1,4 +1,4 @@
-"""Equal nodes get equal answers: the answers of resource plugins, remembered by a node's resources.
+"""Equal nodes get equal answers: the answers of resource plugins, remembered by the state of a node's resources.
 
 Most plugins that look at the pods on a node see only sums: what is allocatable, what is requested. In a cluster of many
 like nodes the same sums come up again and again, on one node after the other. A look into a dictionary then replaces
@@ -7,7 +7,7 @@ the asking.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from operator import mul
 from typing import Final
 
@@ -15,31 +15,32 @@ import msgspec
 
 from kubesched.scheduler.columns import NodeTable
 from kubesched.scheduler.columns.types import cells
-from kubesched.scheduler.engine.filter_column import FilterColumn
-from kubesched.scheduler.engine.score_column import ScoreColumn
+from kubesched.scheduler.engine.answers.filter_column import FilterColumn
+from kubesched.scheduler.engine.answers.score_column import ScoreColumn
 
-_MOST_REMEMBERED: Final = 1 << 15
+_MOST_PER_ROW: Final = 2
+_FEWEST: Final = 1 << 8
+"""So many states are remembered in any case: a small cluster sees many states, too."""
 
 
-class Answer(msgspec.Struct, frozen=True, eq=False):
-    """What the plugins said together: whether the row fits, its weighted points, and what stands in the columns."""
+class Answer(msgspec.Struct, frozen=True, eq=False, gc=False):
+    """What the plugins said together: whether the row fits, its weighted score, and what stands in the columns."""
 
     fits: bool
-    points: int
+    weighted: int
     entries: tuple[int, ...]
 
 
-class RowMemo:
-    """The answers of the plugins that see sums only, for one template and a fixed set of columns."""
+class ResourceMemo:
+    """The answers of plugins that see resource sums only, for one template and a fixed set of columns."""
 
-    def __init__(
-        self, table: NodeTable, filters: Mapping[str, FilterColumn], scores: Mapping[str, ScoreColumn]
-    ) -> None:
+    def __init__(self, table: NodeTable, filters: Iterable[FilterColumn], scores: Iterable[ScoreColumn]) -> None:
         self._states = table.sums
-        self._filters = len(filters)
-        self._weights = [column.weight for column in scores.values()]
-        columns: list[FilterColumn | ScoreColumn] = [*filters.values(), *scores.values()]
-        self._arrays = [column.open_rows() for column in columns]
+        self._most = max(_FEWEST, _MOST_PER_ROW * table.capacity)
+        bits, raw = [column.open_rows() for column in filters], [column.open_rows() for column in scores]
+        self._filters = len(bits)
+        self._weights = [column.weight for column in scores]
+        self._arrays = [*bits, *raw]
         self._cells = [cells(array) for array in self._arrays]
         self._answers: dict[int, Answer] = {}
 
@@ -64,10 +65,10 @@ class RowMemo:
 
     def learn(self, rows: list[int]) -> None:
         """The columns are right at these rows: remember that."""
-        if len(self._answers) >= _MOST_REMEMBERED:
+        if len(self._answers) >= self._most:
             self._answers.clear()
         for row in rows:
             entries = tuple([array.item(row) for array in self._arrays])
             fits = not any(entries[: self._filters])
-            points = sum(map(mul, self._weights, entries[self._filters :]))
-            self._answers[self._states.of(row)] = Answer(fits, points, entries)
+            weighted = sum(map(mul, self._weights, entries[self._filters :]))
+            self._answers[self._states.of(row)] = Answer(fits, weighted, entries)

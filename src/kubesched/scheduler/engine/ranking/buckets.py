@@ -1,33 +1,32 @@
-"""Picking one of the best nodes, at a cost that does not grow with the number of nodes."""
+"""Rows in buckets by their total score: picking one of the best costs the same however many nodes there are."""
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Final
 
 import msgspec
 import numpy as np
 
-from kubesched.scheduler.columns import Integers
-from kubesched.scheduler.engine.tracker import RowArray
+from kubesched.scheduler.columns import Integers, Positions
 
 INFEASIBLE: Final = -1
 """The total of a row that does not take the pod: below every real total."""
 
 
-class _Level(msgspec.Struct, frozen=True, eq=False):
+class _Bucket(msgspec.Struct, frozen=True, eq=False):
     """The rows that have one and the same total."""
 
     rows: array[int]
-    """Each of them once, and the `fallen` ones."""
-    fallen: set[int]
-    """Rows that have another total by now: they leave the list when they are drawn."""
+    """Each of them once, and those that have `left`."""
+    left: set[int]
+    """Rows that have another total by now: they are taken out of the list when they are drawn."""
 
 
-class RowTotals:
-    """The totals of all rows, how many rows have which total, and lists of the rows that have the highest ones.
+class Buckets:
+    """The totals of all rows, how many rows have which total, and lists of the rows with those that were the highest.
 
     A list is made when its total is the highest for the first time; from then on it follows the changes.
     """
@@ -38,7 +37,7 @@ class RowTotals:
         self._by_row = by_row
         self._counts = _counted(by_row)
         self._highest = max(self._counts, default=INFEASIBLE)
-        self._listed: dict[int, _Level] = {}
+        self._listed: dict[int, _Bucket] = {}
 
     @property
     def by_row(self) -> Integers:
@@ -53,7 +52,7 @@ class RowTotals:
             self._join(row, total)
             self._leave(row, before)
 
-    def set_all(self, rows: RowArray, totals: Integers) -> None:
+    def set_all(self, rows: Positions, totals: Integers) -> None:
         """As `set`, for many rows at once."""
         before = self._by_row[rows]
         self._by_row[rows] = totals
@@ -62,25 +61,29 @@ class RowTotals:
                 self._join(row, new)
                 self._leave(row, old)
 
+    def serves(self, classifiers: Sequence[object]) -> bool:
+        """Whether totals are complete without the scores of any classes (see `ClassBuckets`)."""
+        return not classifiers
+
     def best(self, random: Random) -> int:
         """A row with the highest total, each with the same probability; -1 if every row is infeasible."""
         return -1 if self._highest == INFEASIBLE else self.draw(self._highest, random)
 
     @property
-    def levels(self) -> Mapping[int, int]:
+    def sizes(self) -> Mapping[int, int]:
         """The totals that there are, each with its number of rows."""
         return self._counts
 
     def draw(self, total: int, random: Random) -> int:
         """A row with this total, each with the same probability."""
-        level = self._listed.get(total) or self._list(total)
-        rows, fallen = level.rows, level.fallen
+        bucket = self._listed.get(total) or self._list(total)
+        rows, left = bucket.rows, bucket.left
         while True:
             position = int(random.random() * len(rows))
             row = rows[position]
-            if row not in fallen:
+            if row not in left:
                 return row
-            fallen.discard(row)
+            left.discard(row)
             rows[position] = rows[-1]
             rows.pop()
 
@@ -88,32 +91,32 @@ class RowTotals:
         others = self._counts.get(total, 0)
         self._counts[total] = others + 1
         if not others:
-            self._listed[total] = _Level(array("q", (row,)), set())
+            self._listed[total] = _Bucket(array("q", (row,)), set())
             self._highest = max(self._highest, total)
-        elif (level := self._listed.get(total)) is not None:
-            if row in level.fallen:
-                level.fallen.discard(row)
+        elif (bucket := self._listed.get(total)) is not None:
+            if row in bucket.left:
+                bucket.left.discard(row)
             else:
-                level.rows.append(row)
+                bucket.rows.append(row)
 
     def _leave(self, row: int, total: int) -> None:
         others = self._counts[total] - 1
         if others:
             self._counts[total] = others
-            if (level := self._listed.get(total)) is not None:
-                level.fallen.add(row)
-                if len(level.fallen) > others:
-                    del self._listed[total]  # drawing would be in vain too often: it is listed anew if need be
+            if (bucket := self._listed.get(total)) is not None:
+                bucket.left.add(row)
+                if len(bucket.left) > others:
+                    del self._listed[total]  # drawing would be in vain too often: it is listed again if need be
         else:
             del self._counts[total]
             self._listed.pop(total, None)
             if total == self._highest:
                 self._highest = max(self._counts)
 
-    def _list(self, total: int) -> _Level:
+    def _list(self, total: int) -> _Bucket:
         rows = np.flatnonzero(self._by_row == total)
-        level = self._listed[total] = _Level(array("q", rows.tobytes()), set())
-        return level
+        bucket = self._listed[total] = _Bucket(array("q", rows.tobytes()), set())
+        return bucket
 
 
 def _counted(totals: Integers) -> dict[int, int]:

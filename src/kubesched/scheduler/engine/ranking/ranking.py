@@ -7,10 +7,9 @@ from random import Random
 import msgspec
 import numpy as np
 
-from kubesched.scheduler.columns import ClusterTables, Integers
-from kubesched.scheduler.engine.selection import best_of
-from kubesched.scheduler.engine.totals import Ranked
-from kubesched.scheduler.engine.tracker import RowArray
+from kubesched.scheduler.columns import ClusterTables, Integers, Positions
+from kubesched.scheduler.engine.ranking.buckets import best_of
+from kubesched.scheduler.engine.ranking.totals import Ranked
 
 
 class Ranking(msgspec.Struct, eq=False, gc=False):
@@ -29,10 +28,10 @@ class Ranking(msgspec.Struct, eq=False, gc=False):
             row = self._ranked.best(self._random)
         return self._cluster.nodes.names[row]
 
-    def best_rows(self) -> RowArray:
+    def best_rows(self) -> Positions:
         """The rows of all best nodes: for whoever settles ties another way than by chance."""
         rows, totals = self.totals()
-        best: RowArray = rows[totals == totals.max()]
+        best: Positions = rows[totals == totals.max()]
         return best
 
     def first_best(self) -> str:
@@ -50,7 +49,7 @@ class Ranking(msgspec.Struct, eq=False, gc=False):
         names = self._cluster.nodes.names
         return {names[row]: total for row, total in zip(rows.tolist(), totals.tolist(), strict=True)}
 
-    def totals(self) -> tuple[RowArray, Integers]:
+    def totals(self) -> tuple[Positions, Integers]:
         """The feasible rows and their totals."""
         if isinstance(self._ranked, tuple):
             return self._ranked

@@ -6,8 +6,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from kubesched.scheduler.columns import Integers
-from kubesched.scheduler.engine.tracker import RowArray
+from kubesched.scheduler.columns import Integers, Positions
 
 
 @lru_cache(maxsize=256)
@@ -19,7 +18,7 @@ def uniform(value: int, length: int) -> Integers:
 
 
 @lru_cache(maxsize=8)
-def every_row(number: int) -> RowArray:
+def every_row(number: int) -> Positions:
     """The rows of a table with so many, one array for all who ask. Don't write to it."""
     rows = np.arange(number)
     rows.flags.writeable = False

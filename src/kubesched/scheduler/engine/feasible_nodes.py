@@ -12,36 +12,36 @@ import numpy as np
 
 from kubesched.errors import PluginError
 from kubesched.objects import Node
-from kubesched.scheduler.columns import Booleans, ClusterTables, PodInfo
-from kubesched.scheduler.engine.filter_column import FilterColumn
-from kubesched.scheduler.engine.kept import Kept
-from kubesched.scheduler.engine.lineup import ask_filter
-from kubesched.scheduler.engine.pre_filtering import PreFiltered
-from kubesched.scheduler.engine.row_statuses import PluginVerdict, RowStatuses
-from kubesched.scheduler.engine.tracker import RowArray, as_rows
+from kubesched.scheduler.columns import Booleans, ClusterTables, PodInfo, Positions
+from kubesched.scheduler.columns.row_changes import as_rows
+from kubesched.scheduler.engine.answers.filter_column import FilterColumn
+from kubesched.scheduler.engine.plugin_calls import ask_filter
+from kubesched.scheduler.engine.row_statuses import RowStatuses
+from kubesched.scheduler.engine.scratch import PreFiltered, Rejection
+from kubesched.scheduler.engine.sharing.evaluation import Evaluation
 from kubesched.scheduler.framework import CycleState, Diagnosis, FilterPlugin, Status, Verdict
 from kubesched.scheduler.framework.cycle_state import NOBODY
 
 NOTHING: Final[Mapping[int, Status]] = MappingProxyType({})
 
 
-class Fit(msgspec.Struct, eq=False, gc=False):
+class FeasibleNodes(msgspec.Struct, eq=False, gc=False):
     """The result of filtering: the kept answers, narrowed by what holds in this cycle only."""
 
     pod: PodInfo
     state: CycleState
     _cluster: ClusterTables
     pre_filtered: PreFiltered
-    kept: Kept
+    evaluation: Evaluation
     _node_count: int
-    is_narrow: bool = False
-    """The pod is limited to so few nodes that nothing is kept: all filters are asked about these."""
-    narrowed_to: RowArray | None = None
-    """The feasible rows, in ascending order. None: just those of `kept.fits`, nothing but kept filters had a say."""
-    _considered: RowArray | None = None  # None: every node
+    is_from_scratch: bool = False
+    """The pod is limited to so few nodes that nothing is kept: all plugins are asked about these."""
+    narrowed_to: Positions | None = None
+    """The feasible rows, in ascending order. None: just those of the evaluation, nothing but kept filters had a say."""
+    _considered: Positions | None = None  # None: every node
     _overrides: Mapping[int, Status] = NOTHING
-    _foremost: tuple[PluginVerdict, ...] = ()  # their reasons go before those of the filters
-    _verdicts: tuple[PluginVerdict, ...] = ()
+    _foremost: tuple[Rejection, ...] = ()  # their reasons go before those of the filters
+    _verdicts: tuple[Rejection, ...] = ()
     _rejectors: Set[str] = NOBODY
 
     @property
@@ -49,13 +49,13 @@ class Fit(msgspec.Struct, eq=False, gc=False):
         """How many nodes take the pod."""
         if not self.pre_filtered.status.is_success:
             return 0
-        return self.kept.feasible if self.narrowed_to is None else len(self.narrowed_to)
+        return self.evaluation.top.feasible if self.narrowed_to is None else len(self.narrowed_to)
 
-    def rows(self) -> RowArray:
+    def rows(self) -> Positions:
         """The rows of the nodes that take the pod."""
         if not self.pre_filtered.status.is_success:
             return np.empty(0, dtype=np.intp)
-        return self.kept.rows() if self.narrowed_to is None else self.narrowed_to
+        return self.evaluation.top.rows() if self.narrowed_to is None else self.narrowed_to
 
     def names(self) -> list[str]:
         names = self._cluster.nodes.names
@@ -66,11 +66,13 @@ class Fit(msgspec.Struct, eq=False, gc=False):
         nodes = self._cluster.nodes.nodes
         return [node for row in self.rows().tolist() if (node := nodes[row]) is not None]
 
-    def takes(self, rows: RowArray) -> Booleans:
+    def takes(self, rows: Positions) -> Booleans:
         """Which of these rows take the pod."""
         if not self.pre_filtered.status.is_success:
             return np.zeros(len(rows), dtype=np.bool_)
-        fitting: Booleans = (self.kept.fits if self.narrowed_to is None else self._mask(self.narrowed_to))[rows]
+        fitting: Booleans = (self.evaluation.top.fits if self.narrowed_to is None else self._mask(self.narrowed_to))[
+            rows
+        ]
         return fitting
 
     def node(self, name: str) -> Node | None:
@@ -83,12 +85,12 @@ class Fit(msgspec.Struct, eq=False, gc=False):
         """How many nodes were looked at."""
         return self._node_count if self._considered is None else len(self._considered)
 
-    def considered(self, rows: RowArray) -> RowArray:
+    def considered(self, rows: Positions) -> Positions:
         """Those of the rows that have a node which is looked at."""
         looked_at = self._cluster.nodes.exists if self._considered is None else self._mask(self._considered)
         return rows[looked_at[rows]]
 
-    def _mask(self, rows: RowArray) -> Booleans:
+    def _mask(self, rows: Positions) -> Booleans:
         mask = np.zeros(self._cluster.nodes.capacity, dtype=np.bool_)
         mask[rows] = True
         return mask
@@ -98,16 +100,16 @@ class Fit(msgspec.Struct, eq=False, gc=False):
     def consider_only(self, node_names: Iterable[str]) -> None:
         """Look at these nodes alone; the others do not count as looked at."""
         rows = self._existing(node_names)
-        fits = self.kept.fits
+        fits = self.evaluation.top.fits
         self._considered = as_rows(rows)
         self.narrowed_to = as_rows([row for row in rows if fits[row]])
 
-    def ask_only_about(self, node_names: Iterable[str]) -> None:
+    def start_from_scratch(self, node_names: Iterable[str]) -> None:
         """As `consider_only`, for so few nodes that kept answers are of no use: no filter has had its say yet."""
-        self.is_narrow = True
+        self.is_from_scratch = True
         self.narrowed_to = self._considered = as_rows(self._existing(node_names))
 
-    def confine_to(self, rows: RowArray) -> None:
+    def confine_to(self, rows: Positions) -> None:
         """As if the cluster had no other nodes than those in these rows."""
         self._node_count = len(rows)
         if not self.pre_filtered.status.is_success:
@@ -118,16 +120,16 @@ class Fit(msgspec.Struct, eq=False, gc=False):
         self._overrides = {row: status for row, status in self._overrides.items() if here[row]}
         self._narrow(here)
 
-    def keep_only(self, rows: RowArray) -> None:
+    def keep_only(self, rows: Positions) -> None:
         """Go on with these feasible rows; no reason is recorded for the others (sampling, a nominated node)."""
         self._narrow(self._mask(rows))
 
-    def apply(self, said: PluginVerdict) -> None:
+    def apply(self, said: Rejection) -> None:
         """A plugin's rejections among rows that were feasible until now."""
         self._verdicts += (said,)
         self._exclude(said.rows[~said.verdict.fitting])
 
-    def apply_foremost(self, said: PluginVerdict) -> None:
+    def apply_foremost(self, said: Rejection) -> None:
         """Rejections that are the answer for their rows, whatever else the filters say (nominated pods)."""
         self._foremost += (said,)
         self._exclude(said.rows)
@@ -146,7 +148,7 @@ class Fit(msgspec.Struct, eq=False, gc=False):
             self.keep_only(named)
             self._rejectors |= {by}
 
-    def _exclude(self, rows: RowArray) -> None:
+    def _exclude(self, rows: Positions) -> None:
         if len(rows):
             self._narrow(~self._mask(rows))
 
@@ -192,7 +194,7 @@ class Fit(msgspec.Struct, eq=False, gc=False):
         rows = self._existing([name])
         if rows and name not in statuses:
             nodes = self._cluster.view(as_rows(rows))
-            for plugin, _ in self.kept.in_order(self.state, with_columns=False):
+            for plugin, _ in self.evaluation.in_order(self.state, with_columns=False):
                 try:
                     verdict = ask_filter(plugin, self.state, self.pod, nodes)
                 except PluginError:
@@ -202,32 +204,32 @@ class Fit(msgspec.Struct, eq=False, gc=False):
                     break
         return [statuses[name].plugin] if name in statuses else []
 
-    def _rejections(self) -> list[PluginVerdict]:
+    def _rejections(self) -> list[Rejection]:
         """Per plugin, in order: the rows that it was the first to reject."""
-        rejections: list[PluginVerdict] = []
+        rejections: list[Rejection] = []
         size = len(self._cluster.nodes)
         open_rows = self._cluster.nodes.exists[:size].copy()
         if self._considered is not None:
             open_rows &= self._mask(self._considered)[:size]
         open_rows[list(self._overrides)] = False
-        in_order = self.kept.in_order(self.state, with_columns=not self.is_narrow)
+        in_order = self.evaluation.in_order(self.state, with_columns=not self.is_from_scratch)
         of_filters = (self._said_by(plugin, column, open_rows) for plugin, column in in_order)
         for said in chain(self._foremost, chain.from_iterable(of_filters)):
             positions = np.flatnonzero(~said.verdict.fitting & open_rows[said.rows])
             if len(positions):
-                found = PluginVerdict(said.plugin, said.rows[positions], said.verdict.at(positions))
+                found = Rejection(said.plugin, said.rows[positions], said.verdict.at(positions))
                 rejections.append(found)
                 open_rows[found.rows] = False
         return rejections
 
-    def _said_by(self, plugin: FilterPlugin, column: FilterColumn | None, open_rows: Booleans) -> list[PluginVerdict]:
+    def _said_by(self, plugin: FilterPlugin, column: FilterColumn | None, open_rows: Booleans) -> list[Rejection]:
         """What a plugin said about the rows that no plugin before it rejected.
 
         One that keeps nothing was asked only about rows that all the others left; the rest is made up for here.
         """
         if column is not None:
             rows = np.flatnonzero(open_rows)
-            return [PluginVerdict(plugin.name, rows, Verdict(column.bits[rows], column.reasons))]
+            return [Rejection(plugin.name, rows, Verdict(column.bits[rows], column.reasons))]
         said = [verdict for verdict in self._verdicts if verdict.plugin == plugin.name]
         unasked = open_rows.copy()
         for verdict in said:
@@ -235,6 +237,6 @@ class Fit(msgspec.Struct, eq=False, gc=False):
         if unasked.any():
             rows = np.flatnonzero(unasked)
             answer = ask_filter(plugin, self.state, self.pod, self._cluster.view(rows))
-            said.append(PluginVerdict(plugin.name, rows, answer))
+            said.append(Rejection(plugin.name, rows, answer))
             self._verdicts += (said[-1],)
         return said

@@ -6,20 +6,16 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from kubesched.scheduler.columns import Booleans, Integers, Rows
-from kubesched.scheduler.engine.tracker import RowArray
-from kubesched.scheduler.engine.uniform import uniform, writable
+from kubesched.scheduler.columns import Booleans, Integers, Positions, Rows
+from kubesched.scheduler.engine.answers.uniform import uniform, writable
 from kubesched.scheduler.framework import DependsOn, FilterPlugin, Reason, Status, Verdict
 from kubesched.scheduler.framework.verdict import MOST_REASONS
 
 
 class FilterColumn:
-    """`bits[row]` is 0 if the row fits; else it says which of `reasons` hold. Over the whole capacity of the table.
+    """`bits[row]` is 0 if the row fits; else it says which of `reasons` hold. Over the whole capacity of the table."""
 
-    Once the plugin's external version has changed, the column is stale until the plugin was asked about all rows again.
-    """
-
-    __slots__ = ("bits", "depends_on", "is_stale", "may_reject", "plugin", "reasons")
+    __slots__ = ("bits", "depends_on", "may_reject", "plugin", "reasons")
 
     def __init__(self, plugin: FilterPlugin, depends_on: DependsOn, capacity: int) -> None:
         self.plugin = plugin
@@ -28,35 +24,30 @@ class FilterColumn:
         self.reasons: tuple[Reason, ...] = ()
         self.may_reject = False
         """False: all rows fit."""
-        self.is_stale = False
 
-    def _write(self, rows: Rows, bits: Integers) -> None:
-        if self.may_reject or np.count_nonzero(bits):
-            self.bits = writable(self.bits)
-            self.bits[rows] = bits
-            self.may_reject = True
+    def fits(self, rows: Rows) -> Booleans:
+        fitting: Booleans = self.bits[rows] == 0
+        return fitting
 
     def open_rows(self) -> Integers:
         """`bits`, to be written to row by row."""
         self.bits, self.may_reject = writable(self.bits), True
         return self.bits
 
-    def fits(self, rows: Rows) -> Booleans:
-        fitting: Booleans = self.bits[rows] == 0
-        return fitting
+    def replace(self, verdict: Verdict) -> Positions | None:
+        """Take over answers for all rows; returns those that differ.
 
-    def renew(self, verdict: Verdict) -> RowArray | None:
-        """Take over fresh answers for all rows; those that differ. None if the reasons are others: `merge` then."""
+        None if the reasons are different ones: then nothing was taken over, and `merge` must.
+        """
         if verdict.reasons != self.reasons or verdict.special:
             return None
-        self.is_stale = False
         changed = np.flatnonzero(self.bits[: len(verdict.bits)] != verdict.bits)
         if len(changed):
             self._write(changed, verdict.bits[changed])
         return changed
 
     def merge(self, rows: Rows, verdict: Verdict) -> bool:
-        """Take over fresh answers. False if there are too many different reasons to keep them together."""
+        """Take over answers for some rows. False if there are too many different reasons to keep them together."""
         if isinstance(rows, slice):
             self.reasons = verdict.reasons
         if verdict.reasons == self.reasons and not verdict.special:
@@ -76,6 +67,12 @@ class FilterColumn:
         self._write(rows, translated)
         self.reasons = tuple(known)
         return True
+
+    def _write(self, rows: Rows, bits: Integers) -> None:
+        if self.may_reject or np.count_nonzero(bits):
+            self.bits = writable(self.bits)
+            self.bits[rows] = bits
+            self.may_reject = True
 
 
 def _special_reasons(verdict: Verdict) -> Iterator[Reason]:

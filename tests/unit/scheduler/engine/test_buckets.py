@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kubesched.scheduler.engine.selection import INFEASIBLE, RowTotals, best_of
+from kubesched.scheduler.engine.ranking.buckets import INFEASIBLE, Buckets, best_of
 
 
 class DrawnAgainError(Exception):
@@ -47,7 +47,7 @@ class Share(float):
         return self._chance.drawn
 
 
-def chosen_rows(kept: RowTotals) -> Counter[int]:
+def chosen_rows(kept: Buckets) -> Counter[int]:
     """Every row that a draw can give, each as often as there are draws that give it."""
     kept.best(Random(1))  # rows that are not the best any more may stand in the way of the first draw
     first = Fixed(0)
@@ -78,13 +78,13 @@ def tied_rows(totals: list[int]) -> list[int]:
 )
 def test_every_best_row_is_chosen_by_exactly_one_draw(totals: list[int]) -> None:
     """Hence each with the same probability."""
-    assert chosen_rows(RowTotals(np.array(totals))) == Counter(tied_rows(totals))
+    assert chosen_rows(Buckets(np.array(totals))) == Counter(tied_rows(totals))
 
 
 @pytest.mark.parametrize("totals", [pytest.param([], id="no rows"), pytest.param([-1] * 65, id="no feasible row")])
 def test_without_a_feasible_row_there_is_no_best(totals: list[int]) -> None:
     """It is told by -1."""
-    assert RowTotals(np.array(totals, dtype=np.int64)).best(Random(1)) == -1
+    assert Buckets(np.array(totals, dtype=np.int64)).best(Random(1)) == -1
 
 
 @settings(max_examples=200, deadline=None, derandomize=True)
@@ -94,7 +94,7 @@ def test_without_a_feasible_row_there_is_no_best(totals: list[int]) -> None:
 )
 def test_changes_keep_the_choice_fair(totals: list[int], changes: list[tuple[int, int, bool]]) -> None:
     """After any changes, with or without draws in between, the choice is that among the rows as they are."""
-    kept = RowTotals(np.array(totals, dtype=np.int64))
+    kept = Buckets(np.array(totals, dtype=np.int64))
     for row, total, draws in changes:
         if row < len(totals):
             totals[row] = total
@@ -113,7 +113,7 @@ def test_changes_keep_the_choice_fair(totals: list[int], changes: list[tuple[int
 )
 def test_many_changes_at_once_keep_the_choice_fair(totals: list[int], batches: list[dict[int, int]]) -> None:
     """As if they had come one by one."""
-    kept = RowTotals(np.array(totals, dtype=np.int64))
+    kept = Buckets(np.array(totals, dtype=np.int64))
     for batch in batches:
         changes = {row: total for row, total in batch.items() if row < len(totals)}
         for row, total in changes.items():
@@ -121,7 +121,7 @@ def test_many_changes_at_once_keep_the_choice_fair(totals: list[int], batches: l
         kept.set_all(np.array([*changes], dtype=np.intp), np.array([*changes.values()], dtype=np.int64))
         kept.best(Random(1))
     assert kept.by_row.tolist() == totals
-    assert kept.levels == Counter(totals)
+    assert kept.sizes == Counter(totals)
     if tied := tied_rows(totals):
         assert chosen_rows(kept) == Counter(tied)
 
@@ -134,6 +134,6 @@ def test_positions_are_chosen_evenly_too() -> None:
 
 def test_the_same_seed_gives_the_same_choices() -> None:
     """Chance is handed in."""
-    kept = RowTotals(np.zeros(500, dtype=np.int64))
+    kept = Buckets(np.zeros(500, dtype=np.int64))
     first, second = Random(5), Random(5)
     assert [kept.best(first) for _ in range(20)] == [kept.best(second) for _ in range(20)]

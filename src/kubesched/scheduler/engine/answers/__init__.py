@@ -1,0 +1,1 @@
+"""Kept answers: columns, layers of them, and what they are remembered by."""

@@ -1,0 +1,528 @@
+"""Kept answers of some plugins: what `scratch` would find, remembered, and renewed where an input has changed.
+
+    inputs                                              answers (one column per plugin)
+    the node table's journals: changed rows      ──►    filters   FilterColumn: which rows reject the pod, and why
+    the plugins' external versions               ──►    scores    ScoreColumn: raw scores
+    the parent layer: its journal and revisions  ──►    fits      parent's, less the rows that a column rejects
+                                                        weighted  the sum of the weighted scores that are local
+
+Three verbs: `invalidate` says that an external version has changed (changed rows need no saying: the layer follows
+their journals), `update` asks plugins about what is stale, the rest is reading. Whoever builds on a layer follows it in
+the same way: its `changes` name rows, and a new `revision` says that any row may have changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Set
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from kubesched.scheduler.columns import (
+    EVERYTHING,
+    FEW_ROWS,
+    Booleans,
+    ClusterTables,
+    Everything,
+    Follower,
+    Integers,
+    Journal,
+    NodeView,
+    PodInfo,
+    Positions,
+)
+from kubesched.scheduler.columns.row_changes import MANY_ROWS, NOTHING, RowChanges, RowFollower, as_rows, too_many
+from kubesched.scheduler.engine.answers.filter_column import FilterColumn
+from kubesched.scheduler.engine.answers.resource_memo import ResourceMemo
+from kubesched.scheduler.engine.answers.score_column import ScoreColumn
+from kubesched.scheduler.engine.answers.uniform import every_row
+from kubesched.scheduler.engine.plugin_calls import (
+    AskedRows,
+    PreFilterAnswer,
+    ask_pre_filter,
+    ask_pre_score,
+    ask_score,
+    try_filter,
+)
+from kubesched.scheduler.framework import (
+    CycleState,
+    DependsOn,
+    FilterPlugin,
+    PreFilterPlugin,
+    PreScorePlugin,
+    ScorePlugin,
+)
+
+_NO_ROWS: Final[list[int] | Everything] = []
+_ANY_ROW: Final = object()
+"""In place of an external version: the plugin could not name the rows whose scores changed since."""
+
+
+class LayerPlugins(NamedTuple):
+    """The plugins whose answers a layer keeps, by extension point, in the order of the profile."""
+
+    pre_filters: tuple[PreFilterPlugin, ...]
+    filters: tuple[tuple[FilterPlugin, DependsOn], ...]
+    pre_scores: tuple[PreScorePlugin, ...]
+    scores: tuple[tuple[ScorePlugin, int, DependsOn], ...]
+    versioned: tuple[tuple[str, int], ...]
+    """Those with an external version, each with its place among the profile's."""
+    by_resources: bool
+    """All of them see nothing but resource sums: their answers are remembered by these."""
+
+
+class Stale:
+    """Per extension point: plugins whose answer was given with another external version, which is the value."""
+
+    __slots__ = ("filters", "pre_filters", "pre_scores", "scores")
+
+    def __init__(self) -> None:
+        self.pre_filters: dict[str, Hashable] = {}
+        self.filters: dict[str, Hashable] = {}
+        self.pre_scores: dict[str, Hashable] = {}
+        self.scores: dict[str, Hashable] = {}
+
+    def add(self, name: str, since: Hashable) -> None:
+        """The oldest version is the one that kept answers were given with."""
+        for plugins in (self.pre_filters, self.filters, self.pre_scores, self.scores):
+            plugins.setdefault(name, since)
+
+
+class AnswerLayer:
+    """Answers of some plugins, upon those of a parent. After `update` they equal answers from scratch.
+
+    `fits`, `feasible`, `rows` and the weighted scores are those of this layer and of all below it.
+    """
+
+    def __init__(
+        self,
+        plugins: LayerPlugins,
+        parent: AnswerLayer | None,
+        pod: PodInfo,
+        versions: list[Hashable],
+        cluster: ClusterTables,
+        asked: AskedRows,
+    ) -> None:
+        self.plugins = plugins
+        self.parent = parent
+        self.versions = versions
+        """The external versions that were seen last, in the order of the profile's versioned plugins."""
+        self.state: CycleState = CycleState(pod, None if parent is None else parent.state)
+        """What these plugins write in PreFilter and PreScore."""
+        self._cluster = cluster
+        self._asked = asked
+        self._rows_changed = RowFollower(cluster.nodes)
+        self._inherited: Follower[int] = Follower(Journal() if parent is None else parent.changes)
+        self._parent_revision = -1
+        self.stale = Stale()
+        self.stale.pre_scores.update(dict.fromkeys([plugin.name for plugin in plugins.pre_scores]))
+        self._memo: ResourceMemo | None = None
+        self.pre_filters: dict[str, PreFilterAnswer] = {}
+        self.pre_filters_revision = 0
+        """Increases whenever an answer to PreFilter has changed."""
+        self.filters: dict[str, FilterColumn] = {}
+        self.unkept: set[str] = set()
+        """Filters that give more reasons than a column can hold, or fail on some node: not kept, but asked each time.
+
+        A failure matters only to a pod for which the node is still in question.
+        """
+        self._skipped: Set[str] | None = None  # the columns are there for all filters but these; None: perhaps not
+        self._looks_at_pods = False  # some column depends on the pods of its row
+        self.fits: Booleans = np.zeros(0, dtype=np.bool_)
+        """Per row: it has a node, and no column rejects the pod there."""
+        self.feasible = 0
+        self._rows: Positions | None = None  # the feasible ones, if somebody asked
+        self.scores: dict[str, ScoreColumn] = {}
+        self.skipped_scores: frozenset[str] = frozenset()
+        self.scores_are_current = False
+        """Nobody needs to be asked before the scores are read."""
+        self._weighted: Integers | int | None = None  # an array only where not all rows have the same
+        self._constants: list[ScoreColumn] = []  # what `_weighted` is made of
+        self._uneven: list[ScoreColumn] = []
+        self._offset = 0
+        self.changes: Journal[int] = Journal()
+        """Rows at which `fits` or a score may have changed."""
+        self.revision = 0
+        """Increases when `fits` has changed beyond that."""
+        self.scores_revision = 0
+        """Increases when scores have changed beyond that."""
+
+    # ---- invalidate ----------------------------------------------------------------------------------------------
+
+    def invalidate(self, versions: list[Hashable]) -> None:
+        """These are the external versions now: what was answered with others is renewed when it is needed."""
+        before, self.versions = self.versions, versions
+        is_stale = False
+        for name, number in self.plugins.versioned:
+            if before[number] != versions[number]:
+                is_stale = True
+                self.stale.add(name, before[number])
+        if is_stale:
+            self.scores_are_current = False
+            if self.plugins.by_resources:
+                self._drop_columns()
+
+    def drop(self) -> None:
+        """Nothing that is kept here or below can be relied on."""
+        if self.parent is not None:
+            self.parent.drop()
+        self.pre_filters.clear()
+        self.pre_filters_revision += 1
+        self.stale.pre_scores.update(dict.fromkeys([plugin.name for plugin in self.plugins.pre_scores]))
+        self._drop_columns()
+
+    def _drop_columns(self) -> None:
+        self.filters.clear()
+        self.scores.clear()
+        self.stale.filters.clear()
+        self.stale.scores.clear()
+        self._skipped = None
+        self.scores_are_current = False
+        self._forget_weighted()
+        self._columns_changed()
+
+    # ---- update: PreFilter ---------------------------------------------------------------------------------------
+
+    def update_pre_filters(self, pod: PodInfo) -> None:
+        """Ask again where the external version has changed. Who was never asked is not asked here, either."""
+        stale = self.stale.pre_filters
+        for plugin in self.plugins.pre_filters:
+            if plugin.name in stale and (before := self.pre_filters.get(plugin.name)) is not None:
+                now = ask_pre_filter(plugin, self.state, pod, self._cluster.view())
+                if now != before:
+                    self.pre_filters[plugin.name] = now
+                    self.pre_filters_revision += 1
+        stale.clear()
+
+    # ---- update: Filter ------------------------------------------------------------------------------------------
+
+    def update(self, state: CycleState, pod: PodInfo) -> None:
+        """Ask again where something has changed; only after a PreFilter that did not reject the pod."""
+        parent, inherited = self.parent, _NO_ROWS
+        if parent is not None:
+            parent.update(state, pod)
+            inherited = self._inherited.changed()
+        changed = self._rows_changed.changed(self._looks_at_pods)
+        rows: list[int] = []
+        if changed is NOTHING:
+            if state.skipped_filters is self._skipped and not (inherited or self.stale.filters or self.stale.scores):
+                return
+        elif changed is EVERYTHING:
+            self._drop_columns()
+        else:
+            if self.plugins.by_resources:
+                rows = self._recall(changed.nodes + changed.pods, state, pod)
+            else:
+                rows = self._ask_about(changed, state, pod)
+            if parent is None:
+                inherited = changed.nodes  # whoever ranks may look at their labels
+        if self.stale.filters or self.stale.scores:
+            rows += self._ask_stale(state, pod)
+        is_new = self._skipped is None
+        if state.skipped_filters is not self._skipped:
+            is_new |= self._complete_filters(state, pod)
+        if parent is not None and parent.revision != self._parent_revision:
+            self._parent_revision = parent.revision
+            is_new = True
+        if is_new or inherited is EVERYTHING or len(rows) + len(inherited) > MANY_ROWS:
+            self._combine()
+            if rows:
+                self._forget_weighted()
+        elif rows or inherited:
+            self._settle(rows, inherited)
+
+    def _ask_about(self, changed: RowChanges, state: CycleState, pod: PodInfo) -> list[int]:
+        """Ask about rows with changed nodes or pods. Returns them."""
+        if changed.pods:
+            self._ask(state, pod, self._cluster.view(as_rows(changed.pods)), by_pods=True)
+        if changed.nodes:
+            self._ask(state, pod, self._cluster.view(as_rows(changed.nodes)))
+        return changed.nodes + changed.pods
+
+    def _recall(self, rows: list[int], state: CycleState, pod: PodInfo) -> list[int]:
+        """Recall what was said of nodes with such resource sums, or ask. Returns the rows that are not settled yet."""
+        memo = self._memo
+        if memo is None:
+            memo = self._memo = ResourceMemo(self._cluster.nodes, self.filters.values(), self.scores.values())
+        if len(rows) > FEW_ROWS:
+            if unknown := memo.recall_all(rows):
+                self._ask(state, pod, self._cluster.view(as_rows(rows)))  # about all of them: that takes no longer
+                memo.learn(unknown)
+            return rows
+        unknown = []
+        for row in rows:
+            answer = memo.recall(row)
+            if answer is None:
+                unknown.append(row)
+            else:
+                self._set(row, answer.fits, answer.weighted)
+        if unknown:
+            self._ask(state, pod, self._cluster.view(as_rows(unknown)))
+            memo.learn(unknown)
+        return unknown
+
+    def _ask(self, state: CycleState, pod: PodInfo, nodes: NodeView, *, by_pods: bool = False) -> None:
+        """Ask about some rows; `by_pods`: only the plugins that look at the pods there."""
+        for column in list(self.filters.values()):
+            if not by_pods or column.depends_on is not DependsOn.NODE:
+                self._ask_filter(column, state, pod, nodes)
+        for name, scores in self.scores.items():
+            if (not by_pods or scores.depends_on is not DependsOn.NODE) and name not in self.stale.scores:
+                self._ask_score(scores, state, pod, nodes)
+
+    def _ask_stale(self, state: CycleState, pod: PodInfo) -> list[int]:
+        """Plugins with another external version than before: ask about the rows that they name, or about all.
+
+        Returns the rows that may have changed. Scores that changed anywhere stay stale until they are needed.
+        """
+        changed: list[int] = []
+        for name, since in self.stale.filters.items():
+            column = self.filters.get(name)
+            if column is None or name in state.skipped_filters:
+                continue
+            rows = column.plugin.filter_changes(pod.template, since)
+            if rows is None or too_many(len(rows), len(self._cluster.nodes)):
+                changed += self._replace(column, state, pod)
+            elif len(rows):
+                self._ask_filter(column, state, pod, self._cluster.view(rows))
+                changed += rows.tolist()
+        self.stale.filters.clear()
+        for name, since in list(self.stale.scores.items()):
+            scores = self.scores.get(name)
+            if scores is None or since is _ANY_ROW:
+                continue
+            rows = scores.plugin.score_changes(pod.template, since)
+            if rows is None or too_many(len(rows), len(self._cluster.nodes)):
+                self.stale.scores[name] = _ANY_ROW
+                continue
+            del self.stale.scores[name]
+            if len(rows):
+                self._ask_score(scores, state, pod, self._cluster.view(rows))
+                changed += rows.tolist()
+        return changed
+
+    def _complete_filters(self, state: CycleState, pod: PodInfo) -> bool:
+        """Fill the columns that are missing, drop those whose plugin skips; whether there were any."""
+        skipped, has_changed = state.skipped_filters, False
+        if skipped != self._skipped:
+            for plugin, depends_on in self.plugins.filters:
+                name = plugin.name
+                if name in skipped or name in self.unkept:
+                    has_changed |= self.filters.pop(name, None) is not None
+                elif name not in self.filters:
+                    has_changed = True
+                    column = self.filters[name] = FilterColumn(plugin, depends_on, self._cluster.nodes.capacity)
+                    self._fill(column, state, pod)
+        self._skipped = skipped
+        if has_changed:
+            self._columns_changed()
+        return has_changed
+
+    def _fill(self, column: FilterColumn, state: CycleState, pod: PodInfo) -> None:
+        """Ask about every row; where nodes that are alike get the same answer, about one of each kind."""
+        table, name = self._cluster.nodes, column.plugin.name
+        alike = table.sums.alike(len(table)) if column.depends_on is DependsOn.NODE_RESOURCES else None
+        nodes = self._cluster.view(None if alike is None else alike.rows)
+        self._asked.count += len(nodes)
+        verdict = try_filter(column.plugin, state, pod, nodes)
+        if alike is not None:
+            verdict = verdict.at(alike.kind)
+        if verdict.has_failures or not column.merge(slice(0, len(table)), verdict):
+            self.unkept.add(name)
+            del self.filters[name]
+
+    def _replace(self, column: FilterColumn, state: CycleState, pod: PodInfo) -> Iterable[int]:
+        """Ask about every row again; returns those whose answers have changed."""
+        nodes = self._cluster.view()
+        self._asked.count += len(nodes)
+        verdict = try_filter(column.plugin, state, pod, nodes)
+        changed = column.replace(verdict)
+        if changed is None:
+            self._forget(column)  # it has other reasons: `_complete_filters` fills a new one
+            return ()
+        rows: list[int] = changed.tolist()
+        return rows
+
+    def _ask_filter(self, column: FilterColumn, state: CycleState, pod: PodInfo, nodes: NodeView) -> None:
+        self._asked.count += len(nodes)
+        verdict = try_filter(column.plugin, state, pod, nodes)
+        if verdict.has_failures or not column.merge(nodes.rows, verdict):
+            self._forget(column)  # not to be kept, it seems: `_complete_filters` finds out
+
+    def _forget(self, column: FilterColumn) -> None:
+        del self.filters[column.plugin.name]
+        self._skipped = None
+
+    def _columns_changed(self) -> None:
+        self._memo = None
+        columns: list[FilterColumn | ScoreColumn] = [*self.filters.values(), *self.scores.values()]
+        self._looks_at_pods = any(column.depends_on is not DependsOn.NODE for column in columns)
+
+    # ---- what the columns say together ---------------------------------------------------------------------------
+
+    def _combine(self) -> None:
+        """Make `fits` from the parent's and the columns."""
+        parent = self.parent
+        self.fits = (self._cluster.nodes.exists if parent is None else parent.fits).copy()
+        for column in self.filters.values():
+            if column.may_reject:
+                self.fits &= column.bits == 0
+        self.feasible = int(np.count_nonzero(self.fits))
+        self._rows = None
+        self.revision += 1
+        self._look_at_constants()
+
+    def _settle(self, rows: list[int], inherited: list[int]) -> None:
+        """The columns are right at these rows, and what is below at those: take that over."""
+        self._look_at_constants()
+        if len(rows) + len(inherited) > FEW_ROWS:
+            self._settle_together(rows, inherited)
+            return
+        for row in rows + inherited:
+            fits = True
+            for column in self.filters.values():
+                fits = fits and not (column.may_reject and column.bits.item(row))
+            weighted = self._offset
+            for scores in self._uneven:
+                weighted += scores.weight * scores.raw.item(row)
+            self._set(row, fits, weighted)
+
+    def _set(self, row: int, fits_here: bool, weighted: int) -> None:
+        parent = self.parent
+        fits: bool = fits_here and (self._cluster.nodes.exists if parent is None else parent.fits).item(row)
+        if self.fits.item(row) is not fits:
+            self.fits[row] = fits
+            self.feasible += 1 if fits else -1
+            self._rows = None
+        if isinstance(self._weighted, np.ndarray):
+            self._weighted[row] = weighted
+        self.changes.append(row)
+
+    def _settle_together(self, own: list[int], inherited: list[int]) -> None:
+        """As row by row, in array operations. Rows of the layer's own that turn out the same are not passed on."""
+        rows = as_rows(sorted({*own, *inherited}))
+        fits: Booleans = (self._cluster.nodes.exists if self.parent is None else self.parent.fits)[rows]
+        for column in self.filters.values():
+            if column.may_reject:
+                fits &= column.fits(rows)
+        changed = fits != self.fits[rows]
+        if np.count_nonzero(changed):
+            self.feasible += 2 * int(np.count_nonzero(fits[changed])) - int(np.count_nonzero(changed))
+            self.fits[rows] = fits
+            self._rows = None
+        if isinstance(self._weighted, np.ndarray):
+            weighted = np.full(len(rows), self._offset, dtype=np.int64)
+            for scores in self._uneven:
+                weighted += scores.weighted(rows)
+            changed |= weighted != self._weighted[rows]
+            self._weighted[rows] = weighted
+        if all(scores.is_local for scores in self.scores.values()):
+            rows = rows[changed]  # of scores that are normalised it is not known whether they have changed
+        for row in (*rows.tolist(), *inherited):
+            self.changes.append(row)
+
+    def rows(self) -> Positions:
+        """The feasible rows. Don't write to them."""
+        if self._rows is None:
+            rows = len(self._cluster.nodes)
+            self._rows = every_row(rows) if self.feasible == rows else self.fits.nonzero()[0]
+        return self._rows
+
+    # ---- update: PreScore, Score ---------------------------------------------------------------------------------
+
+    def update_pre_scores(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> None:
+        """Ask those that were not asked yet, or with another external version; say in `state` who skips."""
+        if stale := self.stale.pre_scores:
+            skipped = set(self.skipped_scores)
+            for plugin in self.plugins.pre_scores:
+                if plugin.name in stale:
+                    skips = ask_pre_score(plugin, self.state, pod, nodes).is_skip
+                    (skipped.add if skips else skipped.discard)(plugin.name)
+            self.skipped_scores = frozenset(skipped)
+            stale.clear()
+        if self.skipped_scores:
+            state.skipped_scores |= self.skipped_scores
+
+    def update_scores(self, state: CycleState, pod: PodInfo, rows: Positions) -> None:
+        """After `update` and PreScore: fill the columns that are missing, renew those that are stale.
+
+        Raises a PluginError if one of the given rows, which are feasible, has an invalid score.
+        """
+        if not self.scores_are_current:
+            self._complete_scores(state, pod)
+        for column in self.scores.values():
+            if column.may_be_invalid:
+                self.scores_are_current = False  # to be checked again: other rows may be feasible
+                column.check(rows)
+
+    def _complete_scores(self, state: CycleState, pod: PodInfo) -> None:
+        has_changed = False
+        for plugin, weight, depends_on in self.plugins.scores:
+            column = self.scores.get(plugin.name)
+            if plugin.name in self.skipped_scores:
+                has_changed |= self.scores.pop(plugin.name, None) is not None
+            elif column is None:
+                has_changed = True
+                column = ScoreColumn(plugin, weight, depends_on, self._cluster.nodes.capacity)
+                column.replace(self._scores_of_all(column, state, pod))
+                self.scores[plugin.name] = column
+            elif plugin.name in self.stale.scores:
+                self._renew(column, state, pod)
+        self.stale.scores.clear()
+        self.scores_are_current = True
+        if has_changed:
+            self._columns_changed()
+            self._forget_weighted()
+
+    def _renew(self, column: ScoreColumn, state: CycleState, pod: PodInfo) -> None:
+        constant, was_local = column.constant, column.is_local
+        if not column.replace(self._scores_of_all(column, state, pod)):
+            return
+        if not (was_local or column.is_local):
+            self.scores_revision += 1
+        elif constant is None or column.constant is None or self._offset != self._sum_of_constants(state, pod):
+            self._forget_weighted()
+
+    def _scores_of_all(self, column: ScoreColumn, state: CycleState, pod: PodInfo) -> Integers:
+        """Ask about every row; where nodes that are alike get the same answer, about one of each kind."""
+        table = self._cluster.nodes
+        alike = table.sums.alike(len(table)) if column.depends_on is DependsOn.NODE_RESOURCES else None
+        nodes = self._cluster.view(None if alike is None else alike.rows)
+        self._asked.count += len(nodes)
+        scores = ask_score(column.plugin, state, pod, nodes)
+        return scores if alike is None else scores[alike.kind]
+
+    def _ask_score(self, column: ScoreColumn, state: CycleState, pod: PodInfo, nodes: NodeView) -> None:
+        self._asked.count += len(nodes)
+        column.merge(nodes.rows, ask_score(column.plugin, state, pod, nodes))
+        if column.may_be_invalid:
+            self.scores_are_current = False
+
+    def weighted(self, state: CycleState, pod: PodInfo) -> Integers | int:
+        """Per row: the weighted local scores of this layer; one number where it is the same everywhere.
+
+        Don't write to it. It stays up to date while `scores_revision` stays the same.
+        """
+        if self._weighted is None:
+            columns = [column for column in self.scores.values() if column.is_local]
+            is_constant = not self.plugins.by_resources  # there every column is written to soon
+            self._constants = [column for column in columns if is_constant and column.constant is not None]
+            self._uneven = [column for column in columns if column not in self._constants]
+            self._offset = self._sum_of_constants(state, pod)
+            self._weighted = self._offset
+            if self._uneven:
+                self._weighted = np.full(self._cluster.nodes.capacity, self._offset, dtype=np.int64)
+                for column in self._uneven:
+                    self._weighted += column.weighted(slice(None))
+        return self._weighted
+
+    def _sum_of_constants(self, state: CycleState, pod: PodInfo) -> int:
+        return sum([column.weighted_constant(state, pod) for column in self._constants])
+
+    def _look_at_constants(self) -> None:
+        if self._weighted is not None and any(column.constant is None for column in self._constants):
+            self._forget_weighted()
+
+    def _forget_weighted(self) -> None:
+        self._weighted = None
+        self.scores_revision += 1

@@ -1,0 +1,1 @@
+"""Which templates share kept answers, and the cache of them."""
