@@ -23,10 +23,17 @@ COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --gene
 setup: .venv/.ready ## create .venv with the locked versions and the kubesched command
 
 .venv/.ready: requirements-dev.lock pyproject.toml
-	$(PYTHON) -m venv .venv
-	$(BIN)/python $(PIP_INSTALL) --require-hashes -r requirements-dev.lock
-	$(BIN)/python $(PIP_INSTALL) --no-deps --no-build-isolation -e .
-	touch $@
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and f"kubesched needs Python 3.11 or newer, and $(PYTHON) is " \
+		f"{sys.version.split()[0]}: make PYTHON=python3.12 ...")'
+	@echo "Installing into .venv, once: this may take some minutes"
+	@echo "  1 of 3: a Python environment ..."
+	@$(PYTHON) -m venv .venv
+	@echo "  2 of 3: the packages of requirements-dev.lock ..."
+	@$(BIN)/python $(PIP_INSTALL) --require-hashes -r requirements-dev.lock
+	@echo "  3 of 3: the kubesched command ..."
+	@$(BIN)/python $(PIP_INSTALL) --no-deps --no-build-isolation -e .
+	@touch $@
+	@echo "Installed. In other terminals: source .venv/bin/activate"
 
 run: setup ## start the embedded cluster with a demo
 	$(BIN)/kubesched up --demo web

@@ -104,6 +104,20 @@ def test_a_port_that_is_taken_is_one_clear_line(start_up: Any) -> None:
         assert up.process.wait(timeout=120) == 1
 
 
+def test_the_kubeconfig_of_a_running_cluster_is_not_replaced(start_up: Any) -> None:
+    """A second cluster in the same folder is refused in one line; the first can still be reached."""
+    first = start_up("--nodes", "1")
+    second = start_up("--nodes", "1", ready=False)
+    second.read_until("error:")
+    assert second.process.wait(timeout=120) == 1
+    [line] = second.lines
+    assert line.startswith("error: a cluster at https://127.0.0.1:")
+    assert line.endswith("or give this one a file and a port of its own: --kubeconfig FILE --port 0")
+    assert len(first.get("/api/v1/nodes")["items"]) == 1
+    assert first.stop() == 0
+    assert start_up("--nodes", "1").stop() == 0
+
+
 def test_a_bad_manifest_is_one_clear_line(start_up: Any, tmp_path: Path) -> None:
     """The process beside has found it; this one says it, and ends with code 1."""
     (tmp_path / "bad.yaml").write_text("{apiVersion: v1, kind: Pod, metadata: {name: p}}")

@@ -27,6 +27,7 @@ from typing import Any, Final
 import msgspec
 import uvloop
 
+from kubesched.apps.up.kubeconfig import KubeconfigFile
 from kubesched.clock import SystemClock
 from kubesched.cluster.apiserver.server import ApiServer
 from kubesched.cluster.controllers.context import ControllerContext
@@ -175,6 +176,7 @@ def _only_nodes(manifests: list[tuple[str, Json]]) -> Iterable[tuple[str, Json]]
 async def _serve(options: ClusterOptions) -> int:
     """Until the input ends or a part crashes; the exit code of this process."""
     try:
+        kubeconfig = KubeconfigFile(Path(options.kubeconfig)) if options.kubeconfig else None
         cluster = EmbeddedCluster(options)
         await cluster.start()
     except ConfigurationError as error:
@@ -184,9 +186,9 @@ async def _serve(options: ClusterOptions) -> int:
         what = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) and error.filename else error
         _answer(ClusterAnswer(problems=(f"the API server cannot start: {what}",)))
         return 1
-    if options.kubeconfig:
+    if kubeconfig is not None:
         try:
-            cluster.server.write_kubeconfig(Path(options.kubeconfig))
+            kubeconfig.write(cluster.server.write_kubeconfig)
         except (ConfigurationError, OSError) as error:
             await cluster.stop()
             problem = error.strerror if isinstance(error, OSError) else error

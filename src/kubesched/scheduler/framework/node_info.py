@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,12 +14,14 @@ from kubesched.scheduler.columns.pod_template import HostPort
 
 @dataclass(frozen=True)
 class NodeInfo:
-    """A node and the pods on it, with the sums that the table keeps. CPU counts in thousandths."""
+    """A node and the pods on it, with the sums that the table keeps. CPU counts in millicores, all else in units."""
 
     node: Node
     pod_infos: Sequence[PodInfo]
     allocatable: Mapping[str, int]
+    """By resource: 0 for those that the node does not offer."""
     requested: Mapping[str, int]
+    """By resource: 0 for those that no pod on the node requests."""
     allowed_pods: int
     image_sizes: Mapping[str, int]
 
@@ -37,7 +40,7 @@ class NodeInfo:
     @cached_property
     def free(self) -> Mapping[str, int]:
         """What is left of each resource."""
-        return {name: amount - self.requested.get(name, 0) for name, amount in self.allocatable.items()}
+        return Counter({name: amount - self.requested[name] for name, amount in self.allocatable.items()})
 
     @cached_property
     def used_ports(self) -> frozenset[HostPort]:
@@ -53,18 +56,20 @@ def node_info_at(nodes: NodeView, position: int) -> NodeInfo:
     pods = list(nodes.cluster.pods.on_node(row))
     if nodes.what_if is not None:
         pods = nodes.what_if.pods_at(position, pods)
-    requested: dict[str, int] = {}
+    requested: Counter[str] = Counter()  # what is not in it counts as 0
     for info in pods:
         for name, amount in info.template.requests.items():
-            requested[name] = requested.get(name, 0) + amount
+            requested[name] += amount
     return NodeInfo(
         node=node,
         pod_infos=pods,
-        allocatable={
-            table.resources.values[resource]: amount
-            for resource in table.resources_of(row)
-            if (amount := int(table.allocatable[resource][row]))
-        },
+        allocatable=Counter(
+            {
+                table.resources.values[resource]: amount
+                for resource in table.resources_of(row)
+                if (amount := int(table.allocatable[resource][row]))
+            }
+        ),
         requested=requested,
         allowed_pods=int(table.allowed_pods[row]),
         image_sizes={name: image.size_bytes for image in node.status.images for name in image.names},
