@@ -26,6 +26,15 @@ AUDIT_POLICY = {
     "rules": [
         {"level": "Metadata", "verbs": ["create"], "resources": [{"group": "", "resources": ["pods/binding"]}]},
         {"level": "Metadata", "users": [READER], "verbs": ["create", "update", "patch", "delete", "deletecollection"]},
+        {
+            "level": "Metadata",
+            "users": [SCHEDULER_USER],
+            "verbs": ["create", "update", "patch", "delete"],
+            "resources": [
+                {"group": "", "resources": ["pods/status", "pods"]},
+                {"group": "coordination.k8s.io", "resources": ["leases"]},
+            ],
+        },
         {"level": "None"},
     ],
 }
@@ -156,6 +165,13 @@ class RealControlPlane:
         file.write_text(yaml.safe_dump(config))
         return file
 
+    def replica_kubeconfig(self, name: str) -> Path:
+        """The scheduler's user in a group of this name: so the audit log tells replicas apart."""
+        files = self._authority.issue(SCHEDULER_USER, groups=(name,))
+        certificate, key = (file.rename(file.with_stem(name)) for file in files)
+        config = self.kubeconfig(SCHEDULER_USER, {"client-certificate": str(certificate), "client-key": str(key)})
+        return config.rename(config.with_stem(name))
+
     def client(self, server: str) -> ApiClient:
         """The administrator's client for another server that takes certificates of this cluster."""
         return ApiClient(server, pair=self._admin_pair)
@@ -171,17 +187,18 @@ class RealControlPlane:
 
     def bindings(self) -> Counter[str]:
         """How often each pod (`namespace/name`) was bound with success, by what the API server noted."""
-        noted = self._audit_log.read_bytes()[self._audit_start :]
-        entries = [json.loads(line) for line in noted.splitlines() if line.endswith(b"}")]
-        made = [entry["objectRef"] for entry in entries if entry["responseStatus"]["code"] == 201]
-        bound = [ref for ref in made if ref.get("subresource") == "binding"]
+        writes = [write for write in self.writes() if write["responseStatus"]["code"] == 201]
+        bound = [write["objectRef"] for write in writes if write["objectRef"].get("subresource") == "binding"]
         return Counter(f"{pod['namespace']}/{pod['name']}" for pod in bound)
 
     def writes_of(self, user: str) -> list[str]:
         """What this user asked the API server to change, allowed or not. Only those of READER are noted in full."""
+        return [entry["requestURI"] for entry in self.writes() if entry["user"]["username"] == user]
+
+    def writes(self) -> list[dict[str, Any]]:
+        """The audit log's entries, in order: what schedulers wrote about pods and leases, or tried to, among others."""
         noted = self._audit_log.read_bytes()[self._audit_start :] if self._audit_log.exists() else b""
-        entries = [json.loads(line) for line in noted.splitlines() if line.endswith(b"}")]
-        return [entry["requestURI"] for entry in entries if entry["user"]["username"] == user]
+        return [json.loads(line) for line in noted.splitlines() if line.endswith(b"}")]
 
     def forget_bindings(self) -> None:
         """Start counting again."""
