@@ -7,9 +7,11 @@ from typing import Any, NamedTuple
 
 from kubesched.clock import Clock
 from kubesched.objects import Node, Pod
+from kubesched.objects.pod_resources import ResourceFeatures
 from kubesched.scheduler.framework import Action, ClusterEvent, Resource
 from kubesched.scheduler.scheduling.event_handlers import EVENT_RESOURCES, EventHandlers
 from kubesched.scheduler.scheduling.node_events import node_events
+from kubesched.scheduler.state.queue import pod_events
 from kubesched.telemetry.instruments import Histogram
 
 
@@ -66,7 +68,38 @@ class NodeFeed(Feed):
             self._durations.observe(seconds, event.label)
 
 
-def feed_of(kind: type, handlers: EventHandlers, clock: Clock, durations: Histogram) -> Feed:
+class PodFeed(Feed):
+    """A change of a pod has its general name, and one for each kind of change that plugins wait for."""
+
+    def __init__(self, handlers: EventHandlers, clock: Clock, durations: Histogram, features: ResourceFeatures) -> None:
+        super().__init__(Pod, handlers, clock, durations)
+        self._features = features
+
+    def on_update(self, old: Pod, new: Pod) -> None:
+        if bool(old.spec.node_name) is not bool(new.spec.node_name):
+            super().on_update(old, new)
+            return
+        started = self._clock.monotonic()
+        self._handlers.update(old, new)
+        seconds = self._clock.monotonic() - started
+        labels = self._labels_of(new)
+        assert labels is not None, "every pod has them"
+        self._durations.observe(seconds, labels.updated)
+        for event in pod_events(old, new, self._features):
+            if event.label != labels.updated:
+                self._durations.observe(seconds, event.label)
+
+
+def feed_of(
+    kind: type,
+    handlers: EventHandlers,
+    clock: Clock,
+    durations: Histogram,
+    features: ResourceFeatures = ResourceFeatures(),  # noqa: B008 - frozen
+) -> Feed:
+    """`features` say how a pod's requests are computed."""
+    if kind is Pod:
+        return PodFeed(handlers, clock, durations, features)
     return (NodeFeed if kind is Node else Feed)(kind, handlers, clock, durations)
 
 

@@ -39,6 +39,7 @@ from kubesched.objects import (
     StorageClass,
     VolumeAttachment,
 )
+from kubesched.objects.pod_resources import ResourceFeatures
 from kubesched.scheduler.scheduling.event_handlers import EventHandlers
 from kubesched.telemetry.instruments import Histogram
 from kubesched.telemetry.logging import log
@@ -72,8 +73,8 @@ class AccessCheck:
     async def served_kinds(self) -> list[type]:
         """The kinds that the server has and lets us list.
 
-        ConfigurationError for what only a person can mend (credentials, permissions, a foreign certificate);
-        ClientError where another try may help.
+        ConfigurationError for what only a person can mend (permissions, a foreign certificate); ClientError where
+        another try may help. So it may with credentials that are not accepted: a token or its user may come later.
         """
         await self.is_served(Pod)
         answers = await asyncio.gather(*map(self.is_served, self._kinds), return_exceptions=True)
@@ -107,8 +108,6 @@ class AccessCheck:
         except ApiStatusError as error:
             if error.code == 404 or (error.code == 403 and not await self._is_known(kind)):
                 return False
-            if error.code == 401:
-                raise ConfigurationError([f"the API server does not accept our credentials: {error}"]) from error
             if error.code != 403 or not await self._is_ready():
                 raise
             await self._insist_on(kind)
@@ -156,8 +155,16 @@ class Watches:
     """The informers of all kinds. `has_synced` once the event handlers know all that was there at the start."""
 
     def __init__(
-        self, rest: RestClient, clock: Clock, random: Random, handlers: EventHandlers, durations: Histogram
+        self,
+        rest: RestClient,
+        clock: Clock,
+        random: Random,
+        handlers: EventHandlers,
+        durations: Histogram,
+        features: ResourceFeatures = ResourceFeatures(),  # noqa: B008 - frozen
     ) -> None:
+        """`features` say how a pod's requests are computed."""
+        self._features = features
         self._factory = InformerFactory(rest, clock, random, first_list_in_pages=True)
         self._clock = clock
         self._handlers = handlers
@@ -191,7 +198,7 @@ class Watches:
 
     def _add(self, kind: type) -> None:
         selection = {"field_selector": NON_TERMINAL_PODS} if kind is Pod else {}
-        feed = feed_of(kind, self._handlers, self._clock, self._durations)
+        feed = feed_of(kind, self._handlers, self._clock, self._durations, self._features)
         self._factory.informer(kind, **selection).add_handler(feed)
 
     @property

@@ -30,7 +30,7 @@ from kubesched.clock import Clock
 from kubesched.config import FeatureGates, KubeSchedulerConfiguration
 from kubesched.errors import ClientError
 from kubesched.objects import Pod
-from kubesched.scheduler.build import Dependencies, build_scheduler
+from kubesched.scheduler.build import Dependencies, build_scheduler, resource_features
 from kubesched.scheduler.framework import PluginFactory
 from kubesched.telemetry.instruments import steady
 from kubesched.telemetry.logging import log
@@ -97,7 +97,14 @@ class RunningScheduler:
             ),
         )
         show_state(metrics, self._assembled)
-        self._watches = Watches(clients.main, clock, random, self._assembled.handlers, metrics.event_handling_duration)
+        self._watches = Watches(
+            clients.main,
+            clock,
+            random,
+            self._assembled.handlers,
+            metrics.event_handling_duration,
+            resource_features(gates),
+        )
         self._served_kinds: list[type] | None = None
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
@@ -120,7 +127,7 @@ class RunningScheduler:
         try:
             self._served_kinds = await check.served_kinds()
         except ClientError as error:
-            log.error("The API server does not answer yet", error)
+            log.error("Waiting for the API server", error)
         self._recorders.start()
 
     async def sync(self) -> None:

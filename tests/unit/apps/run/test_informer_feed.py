@@ -27,6 +27,24 @@ def durations_of_update(old: Any, new: Any) -> list[str]:
     ("old", "new", "labels"),
     [
         pytest.param(make_pod(), make_pod(node="n"), ["AssignedPodAdd"], id="a pod is bound: it comes to a node"),
+        pytest.param(
+            make_pod(cpu="2", labels={"a": "b"}),
+            make_pod(cpu="1", labels={"a": "c"}, tolerations=[{"operator": "Exists"}]),
+            [
+                "UnschedulablePodUpdate",
+                "UnschedulablePodUpdatePodLabel",
+                "UnschedulablePodUpdatePodScaleDown",
+                "UnschedulablePodUpdatePodToleration",
+            ],
+            id="a pod is relabelled, wants less, and tolerates more",
+        ),
+        pytest.param(
+            make_pod(node="n"),
+            make_pod(node="n", labels={"a": "b"}),
+            ["AssignedPodUpdate", "AssignedPodUpdatePodLabel"],
+            id="a pod on a node is relabelled",
+        ),
+        pytest.param(make_pod(node="n"), make_pod(node="n"), ["AssignedPodUpdate"], id="a pod reports its status"),
         pytest.param(make_node(), make_node(annotations={"a": "b"}), ["NodeUpdateNodeAnnotation"], id="a note"),
         pytest.param(
             make_node(),

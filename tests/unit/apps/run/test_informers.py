@@ -62,7 +62,6 @@ async def test_nobody_may_list_what_the_server_does_not_have(versions: Response,
     ("answer", "says"),
     [
         pytest.param(failure(403, "Forbidden", FORBIDDEN), f"a permission is missing: {FORBIDDEN}", id="403"),
-        pytest.param(failure(401, "Unauthorized"), "the API server does not accept our credentials: ", id="401"),
         pytest.param(
             TransportError("invalid peer certificate: UnknownIssuer", request_sent=False, untrusted=True),
             "the API server's certificate is not trusted: ",
@@ -79,14 +78,21 @@ async def test_what_only_a_person_can_mend_is_a_configuration_error(answer: Any,
     assert caught.value.problems[0].startswith(says)
 
 
-async def test_a_server_that_is_away_is_waited_for() -> None:
+@pytest.mark.parametrize(
+    "problem",
+    [
+        pytest.param(TransportError("connection refused", request_sent=False), id="nobody listens"),
+        pytest.param(failure(401, "Unauthorized"), id="our credentials are not accepted yet"),
+    ],
+)
+async def test_a_server_that_is_away_is_waited_for(problem: Response | TransportError) -> None:
     """The check goes on by itself when the server is back."""
     server, clock = FakeApiServer(), VirtualClock()
-    server.down = True
+    server.failures = [problem] * 1000
     waiting = asyncio.create_task(check(server).served_kinds_when_up(clock, Random(1)))
     await clock.advance(3)
     assert not waiting.done()
-    server.down = False
+    server.failures.clear()
     await clock.advance(20)
     assert await waiting == [Pod, Node]
 
