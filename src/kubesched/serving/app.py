@@ -46,6 +46,8 @@ class Pages:
     """Feature gate ComponentFlagz."""
     statusz: bool = True
     """Feature gate ComponentStatusz."""
+    cbor: bool = False
+    """Feature gate CBORServingAndStorage."""
     emulated_version: str = KUBERNETES_MINOR
     more_routes: Sequence[BaseRoute] = ()
     """Pages of other packages."""
@@ -66,9 +68,10 @@ def routes_of(pages: Pages, clock: Clock, log: Logger) -> list[BaseRoute]:
         *pages.more_routes,
     ]
     if pages.flagz:
-        routes.append(flagz_route(pages.flags))
+        routes.append(flagz_route(pages.flags, cbor=pages.cbor))
     if pages.statusz:
-        routes.append(statusz_route(clock, _top_folders(routes), emulated_version=pages.emulated_version))
+        paths = _top_folders(routes)
+        routes.append(statusz_route(clock, paths, emulated_version=pages.emulated_version, cbor=pages.cbor))
     if pages.profiling:
         routes += DebugPages(clock, log, pages.scheduler).routes()
     return routes

@@ -1,24 +1,22 @@
-"""/metrics, /metrics/slis and /metrics/resources, in the Prometheus text format.
+"""/metrics, /metrics/slis and /metrics/resources, in the format that the client asks for, compressed if it likes.
 
-Pages are written family by family, with a turn of the loop after each: a scrape never holds up scheduling for long.
+Pages are written family by family, with a turn of the loop after each: a scrape never holds up others for long.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
-from typing import Final
 
-from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client import CollectorRegistry
 from prometheus_client.core import Metric
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from kubesched.objects import Pod
+from kubesched.serving.metric_formats import compressed, in_order, negotiate, pieces, wants_gzip
 from kubesched.serving.pod_resources import families
-
-CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
 
 def metrics_route(path: str, registry: CollectorRegistry, reset: Callable[[], None]) -> Route:
@@ -28,7 +26,7 @@ def metrics_route(path: str, registry: CollectorRegistry, reset: Callable[[], No
         if request.method == "DELETE":
             reset()
             return PlainTextResponse("metrics reset\n")
-        return _page(registry.collect())
+        return _page(request, in_order(registry.collect()))
 
     return Route(path, answer, methods=["GET", "DELETE"])
 
@@ -36,33 +34,21 @@ def metrics_route(path: str, registry: CollectorRegistry, reset: Callable[[], No
 def pod_resources_route(pods: Callable[[], Sequence[Pod]], is_leader: Callable[[], bool]) -> Route:
     """Empty unless we lead, so that the cluster's pods are counted once."""
 
-    async def answer(_request: Request) -> Response:
-        return _page(families(pods()) if is_leader() else ())
+    async def answer(request: Request) -> Response:
+        return _page(request, families(pods()) if is_leader() else ())
 
     return Route("/metrics/resources", answer)
 
 
-def _page(shown: Iterable[Metric]) -> Response:
-    return StreamingResponse(_write(shown), headers={"Content-Type": CONTENT_TYPE})
+def _page(request: Request, shown: Iterable[Metric]) -> Response:
+    content_type = negotiate(request.headers.get("accept", ""))
+    parts, headers = pieces(shown, content_type), {"Content-Type": content_type}
+    if wants_gzip(request.headers.get("accept-encoding", "")):
+        parts, headers["Content-Encoding"] = compressed(parts), "gzip"
+    return StreamingResponse(_in_turns(parts), headers=headers)
 
 
-async def _write(shown: Iterable[Metric]) -> AsyncIterator[bytes]:
-    previous = ""
-    for family in shown:
-        text = generate_latest(_Single(family))
-        if family.name == previous:  # a further piece of the same metric: its HELP and TYPE lines are there already
-            text = text.split(b"\n", 2)[2]
-        previous = family.name
-        yield text
+async def _in_turns(parts: Iterator[bytes]) -> AsyncIterator[bytes]:
+    for part in parts:
+        yield part
         await asyncio.sleep(0)
-
-
-class _Single(CollectorRegistry):
-    """A registry of one family: what prometheus-client's writer takes."""
-
-    def __init__(self, family: Metric) -> None:
-        super().__init__()
-        self._family = family
-
-    def collect(self) -> Iterator[Metric]:
-        yield self._family

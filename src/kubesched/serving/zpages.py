@@ -15,13 +15,21 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from kubesched.clock import Clock
+from kubesched.serving.cbor import encode
 from kubesched.serving.status_answer import status_answer
 from kubesched.telemetry.version import KUBERNETES_MINOR, KUBERNETES_VERSION, PROGRAM_VERSION
 
 COMPONENT: Final = "kube-scheduler"
 GROUP: Final = "config.k8s.io"
 VERSIONS: Final = ("v1beta1", "v1alpha1")
+CBOR: Final = "application/cbor"
 OBJECT_TYPES: Final = ("application/json", "application/yaml")
+"""Besides CBOR, with the gate CBORServingAndStorage."""
+WRITERS: Final[Mapping[str, Callable[[Any], str | bytes]]] = {
+    "application/json": json.dumps,
+    "application/yaml": yaml.safe_dump,
+    CBOR: encode,
+}
 WARNING: Final = (
     "Warning: This endpoint is not meant to be machine parseable, has no formatting compatibility guarantees and is "
     "for debugging purposes only."
@@ -37,18 +45,20 @@ def configz_route(config: Callable[[], Mapping[str, Any]]) -> Route:
     return Route("/configz", answer)
 
 
-def flagz_route(flags: Mapping[str, str]) -> Route:
+def flagz_route(flags: Mapping[str, str], *, cbor: bool = False) -> Route:
     """Every flag with its value."""
 
     async def answer(request: Request) -> Response:
         lines = [f"{name}={value}" for name, value in sorted(flags.items())]
         text = "\n".join(["", f"{COMPONENT} flagz", WARNING, *lines, ""])
-        return _negotiate(request, "Flagz", text, {"flags": dict(sorted(flags.items()))})
+        return _negotiate(request, "Flagz", text, {"flags": dict(sorted(flags.items()))}, cbor=cbor)
 
     return Route("/flagz", answer)
 
 
-def statusz_route(clock: Clock, paths: Sequence[str], *, emulated_version: str = KUBERNETES_MINOR) -> Route:
+def statusz_route(
+    clock: Clock, paths: Sequence[str], *, emulated_version: str = KUBERNETES_MINOR, cbor: bool = False
+) -> Route:
     """Since when, which version, which pages. Taken as started when this is called."""
     started = clock.time()
 
@@ -77,21 +87,22 @@ def statusz_route(clock: Clock, paths: Sequence[str], *, emulated_version: str =
             "emulationVersion": emulated_version,
             "paths": sorted(paths),
         }
-        return _negotiate(request, "Statusz", text, facts)
+        return _negotiate(request, "Statusz", text, facts, cbor=cbor)
 
     return Route("/statusz", answer)
 
 
-def _negotiate(request: Request, kind: str, text: str, facts: Mapping[str, Any]) -> Response:
-    """Text, or an object for who asks for `application/json;as=<kind>;v=v1beta1;g=config.k8s.io`, or YAML so."""
+def _negotiate(request: Request, kind: str, text: str, facts: Mapping[str, Any], *, cbor: bool) -> Response:
+    """Text, or an object for who asks for `application/json;as=<kind>;v=v1beta1;g=config.k8s.io`, or YAML, or CBOR."""
+    object_types = (*OBJECT_TYPES, CBOR) if cbor else OBJECT_TYPES
     for clause in (request.headers.get("accept") or "*/*").split(","):
         media_type, *parameters = (part.strip().lower() for part in clause.split(";"))
         if media_type in ("*/*", "text/*", "text/plain"):
             return PlainTextResponse(text)
         version = _version_asked_for(kind, parameters)
-        if media_type in OBJECT_TYPES and version:
+        if media_type in object_types and version:
             return _object(media_type, kind, version, facts)
-    message = f"only the following media types are accepted: {', '.join((*OBJECT_TYPES, 'text/plain'))}"
+    message = f"only the following media types are accepted: {', '.join((*object_types, 'text/plain'))}"
     return status_answer(406, "NotAcceptable", message)
 
 
@@ -107,8 +118,8 @@ def _object(media_type: str, kind: str, version: str, facts: Mapping[str, Any]) 
         page = kind.lower()
         headers["Warning"] = f'299 - "This version of the {page} endpoint is deprecated. Please use a newer version."'
     body = {"kind": kind, "apiVersion": f"{GROUP}/{version}", "metadata": {"name": COMPONENT}, **facts}
-    write = json.dumps if media_type == "application/json" else yaml.safe_dump
-    return Response(write(body), headers=headers, media_type=f"{media_type};g={GROUP};v={version};as={kind}")
+    content_type = f"{media_type};g={GROUP};v={version};as={kind}"
+    return Response(WRITERS[media_type](body), headers=headers, media_type=content_type)
 
 
 def _uptime(seconds: int) -> str:

@@ -14,11 +14,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from threading import Lock
-from typing import Final, Generic, Protocol, TypeVar
+from typing import ClassVar, Final, Generic, Protocol, TypeVar
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 from prometheus_client.utils import floatToGoString
+
+from kubesched.telemetry.native_histogram import NativeBuckets, SparseCounts
 
 T = TypeVar("T")
 
@@ -267,10 +269,13 @@ class HistogramSeries:
 class Histogram(_Instrument[HistogramSeries]):
     """How often a value fell into each bucket."""
 
+    make_series: ClassVar[type[HistogramSeries]] = HistogramSeries
+    family_type: ClassVar[type[HistogramMetricFamily]] = HistogramMetricFamily
+
     def __init__(
         self, name: str, help_text: str, label_names: Labels, policy: MetricPolicy, bounds: Sequence[float]
     ) -> None:
-        super().__init__(name, help_text, label_names, policy, lambda: HistogramSeries(bounds))
+        super().__init__(name, help_text, label_names, policy, lambda: self.make_series(bounds))
         self.bounds = list(bounds)
         self._le = [*map(_go_float, bounds), "+Inf"]
 
@@ -286,17 +291,69 @@ class Histogram(_Instrument[HistogramSeries]):
         return self._series[labels].sum
 
     def family(self) -> Metric:
-        family = HistogramMetricFamily(self.name, self.help_text, labels=self.label_names)
+        family = self.family_type(self.name, self.help_text, labels=self.label_names)
         for labels, series in self._series.shown():
             buckets = list(zip(self._le, map(float, accumulate(series.counts)), strict=True))
             family.add_metric(labels, buckets, series.sum)
         return family
 
 
+class NativeSeries(HistogramSeries):
+    """A series that also counts in native buckets."""
+
+    __slots__ = ("sparse",)
+
+    def __init__(self, bounds: Sequence[float]) -> None:
+        super().__init__(bounds)
+        self.sparse = SparseCounts()
+
+    def observe(self, value: float, times: int = 1) -> None:
+        super().observe(value, times)
+        self.sparse.observe(value, times)
+
+    def observe_all(self, values: Iterable[float]) -> None:
+        values = list(values)
+        super().observe_all(values)
+        for value in values:
+            self.sparse.observe(value)
+
+    def reset(self) -> None:
+        super().reset()
+        self.sparse = SparseCounts()
+
+
+class NativeFamily(HistogramMetricFamily):
+    """A family with the native buckets of its series, by their label values."""
+
+    native: Mapping[Labels, NativeBuckets]
+
+
+class NativeHistogram(Histogram):
+    """A histogram with native buckets beside its own (gate NativeHistograms)."""
+
+    make_series = NativeSeries
+    family_type = NativeFamily
+
+    def observe(self, value: float, *labels: str) -> None:
+        self._series[labels].observe(value)
+
+    def family(self) -> Metric:
+        family = super().family()
+        assert isinstance(family, NativeFamily), "see family_type"
+        family.native = {labels: _native(series) for labels, series in self._series.shown()}
+        return family
+
+
+def _native(series: HistogramSeries) -> NativeBuckets:
+    assert isinstance(series, NativeSeries), "see make_series"
+    return series.sparse.shown(steady(lambda: list(series.sparse.counts.items())))
+
+
 class InstrumentSet(Collector):
     """Makes instruments and shows them to a prometheus-client registry, in the order of their making."""
 
-    def __init__(self, policy: MetricPolicy | None = None) -> None:
+    def __init__(self, policy: MetricPolicy | None = None, *, native_histograms: bool = False) -> None:
+        self._make_histogram = NativeHistogram if native_histograms else Histogram
         self._policy = policy or MetricPolicy()
         self._instruments: list[Counter | Gauge | Histogram] = []
         self._before_reading: list[Callable[[], None]] = []
@@ -316,7 +373,7 @@ class InstrumentSet(Collector):
         return gauge
 
     def histogram(self, name: str, stability: str, help_text: str, *labels: str, buckets: Iterable[float]) -> Histogram:
-        histogram = Histogram(name, f"[{stability}] {help_text}", labels, self._policy, tuple(buckets))
+        histogram = self._make_histogram(name, f"[{stability}] {help_text}", labels, self._policy, tuple(buckets))
         self._instruments.append(histogram)
         return histogram
 

@@ -25,8 +25,10 @@ SLI_BUCKETS: Final = exponential_buckets(0.01, 2, 20)
 class SchedulerMetrics:
     """The numbers of one scheduler, shown by the registry that it is made with."""
 
-    def __init__(self, registry: CollectorRegistry, policy: MetricPolicy | None = None) -> None:
-        self._instruments = made = InstrumentSet(policy)
+    def __init__(
+        self, registry: CollectorRegistry, policy: MetricPolicy | None = None, *, native_histograms: bool = False
+    ) -> None:
+        self._instruments = made = InstrumentSet(policy, native_histograms=native_histograms)
         self._attempts(made)
         self._queue(made)
         self._plugins(made)

@@ -139,7 +139,11 @@ class FakeReviews:
 class Answer:
     status: int
     headers: dict[str, str]
-    body: str
+    content: bytes
+
+    @property
+    def body(self) -> str:
+        return self.content.decode()
 
 
 Caller = Callable[..., Awaitable[Answer]]
@@ -185,7 +189,7 @@ async def _call(
     start = next(message for message in sent if message["type"] == "http.response.start")
     text = b"".join(message.get("body", b"") for message in sent if message["type"] == "http.response.body")
     received = {name.decode().lower(): value.decode() for name, value in start["headers"]}
-    return Answer(start["status"], received, text.decode())
+    return Answer(start["status"], received, text)
 
 
 @pytest.fixture

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 import re
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -87,13 +89,22 @@ async def test_metrics_can_be_scraped_and_reset(call: Caller, open_app: Starlett
     """The content type is the text format's; DELETE starts counting again."""
     metrics.schedule_attempts.inc("scheduled", "default-scheduler")
     answer = await call(open_app, "/metrics")
-    assert answer.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
+    assert answer.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8; escaping=underscores"
     families = {family.name: family for family in text_string_to_metric_families(answer.body)}
     assert families["scheduler_schedule_attempts"].samples[0].value == 1
     assert (await call(open_app, "/metrics", method="DELETE")).body == "metrics reset\n"
     answer = await call(open_app, "/metrics")
     families = {family.name: family for family in text_string_to_metric_families(answer.body)}
     assert families["scheduler_schedule_attempts"].samples[0].value == 0
+
+
+async def test_metrics_are_compressed_for_who_likes_it(call: Caller, open_app: Starlette) -> None:
+    """Prometheus does."""
+    plain = await call(open_app, "/metrics")
+    packed = await call(open_app, "/metrics", headers={"Accept-Encoding": "gzip"})
+    assert packed.headers["content-encoding"] == "gzip"
+    assert gzip.decompress(packed.content).decode() == plain.body
+    assert len(packed.content) < len(plain.body) / 3
 
 
 async def test_health_results_show_among_the_slis(call: Caller, open_app: Starlette) -> None:
@@ -144,6 +155,20 @@ async def test_statusz_as_an_object(
         assert answer.headers["content-type"].startswith(accept.partition(";")[0])
         assert (body["kind"], body["apiVersion"], body["emulationVersion"]) == ("Statusz", api_version, "1.36")
         assert ("warning" in answer.headers) is ("alpha" in api_version)
+
+
+@pytest.mark.parametrize(("gate", "status"), [(True, 200), (False, 406)])
+async def test_flagz_in_cbor(
+    call: Caller, pages: Pages, clock: VirtualClock, log: Logger, gate: bool, status: int
+) -> None:
+    """With the gate CBORServingAndStorage."""
+    app = Starlette(routes=routes_of(replace(pages, cbor=gate), clock, log))
+    asked = "application/cbor;as=Flagz;v=v1beta1;g=config.k8s.io"
+    answer = await call(app, "/flagz", headers={"Accept": asked})
+    assert answer.status == status
+    if gate:
+        assert answer.headers["content-type"] == "application/cbor;g=config.k8s.io;v=v1beta1;as=Flagz"
+        assert answer.content.startswith(b"\xd9\xd9\xf7\xa4DkindEFlagzEflags\xa2AvA2")
 
 
 @pytest.mark.parametrize("path", ["/metrics/", "/healthz/", "/nosuch"])

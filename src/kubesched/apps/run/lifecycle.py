@@ -106,7 +106,8 @@ class SchedulerProcess:
         self._clock = clock
         self._exit_now = exit_now
         self._registry = CollectorRegistry()
-        self._metrics = metrics = SchedulerMetrics(self._registry, settings.metric_policy)
+        native = settings.gates.enabled("NativeHistograms")
+        self._metrics = metrics = SchedulerMetrics(self._registry, settings.metric_policy, native_histograms=native)
         metrics.record_features(settings.gates)
         register_process_metrics(self._registry)
         self._requests = RequestMetrics(metrics.rest_client)
@@ -290,5 +291,6 @@ class SchedulerProcess:
             profiling=self._config.enable_profiling,
             flagz=gates.enabled("ComponentFlagz"),
             statusz=gates.enabled("ComponentStatusz"),
+            cbor=gates.enabled("CBORServingAndStorage"),
             emulated_version=str(gates.version),
         )
