@@ -93,11 +93,13 @@ def test_what_takes_too_much_is_an_error_of_the_selector(
 ) -> None:
     """One clear line, the claim that it is of, and no crash; memory stays as it was."""
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    largest_child = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss  # other tests start processes, too
     with pytest.raises(InvalidObjectError) as refused:
         selected(expression, kind)
     assert refused.value.problem.startswith(f"claim c: selector #0: CEL {problem}")
     assert (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024 < 50 * MEGABYTE
-    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024 < 300 * MEGABYTE
+    largest_now = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    assert largest_now == largest_child or largest_now * 1024 < 300 * MEGABYTE
     assert selected(growing_selector(12), kind), "the next one is answered"
 
 
