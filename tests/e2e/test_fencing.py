@@ -26,6 +26,8 @@ STOPS = int(os.environ.get("KUBESCHED_E2E_STOPS", "3"))
 REPLICAS = ("replica-a", "replica-b")
 QUICK = {"leaseDuration": "3s", "renewDeadline": "2s", "retryPeriod": "500ms", "leaderElect": True}
 KEPT_PODS = 300
+SECONDS_BETWEEN_PODS = 0.01
+BINDINGS_PER_SECOND = 30
 
 
 class Write(NamedTuple):
@@ -72,6 +74,7 @@ def stream_of_pods(cluster: RealControlPlane) -> Iterator[None]:
             if over.is_set():
                 return
             cluster.admin.create(pod(f"p{number}", cpu="1m"))
+            time.sleep(SECONDS_BETWEEN_PODS)
             if number >= KEPT_PODS:
                 cluster.admin.delete("Pod", f"p{number - KEPT_PODS}")
 
@@ -90,7 +93,7 @@ def test_a_leader_that_was_stopped_writes_nothing_once_another_leads(
     """Stopped at random moments, in the middle of its bindings, and continued when the other one acts. It ends."""
     moments = random.SystemRandom()  # real processes do not repeat themselves anyway
     real_cluster.admin.create_all(node(f"n{number}", cpu="1000", pods=10_000) for number in range(3))
-    config = {"qps": 40, "leaderElection": QUICK}
+    config = {"qps": BINDINGS_PER_SECOND, "leaderElection": QUICK}
     kubeconfigs = {name: real_cluster.replica_kubeconfig(name) for name in REPLICAS}
 
     def start(name: str) -> Scheduler:
