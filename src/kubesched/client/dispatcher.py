@@ -50,7 +50,8 @@ class Dispatcher:
     def begin(self, call: Call) -> bool:
         """Put the call behind all others about its object. True if it may be sent at once; if not, await its `turn`."""
         instructions = self._order.add(call)
-        call.began = self._clock.monotonic()
+        if self._observer is not None:
+            call.began = self._clock.monotonic()
         if instructions is SEND_NOW:
             return True
         may_send = False
