@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,9 @@ class Cheapest(ScorePlugin):
     def __init__(self, args: dict[str, Any] | None, handle: Handle) -> None:
         self._label = (args or {}).get("label", "example.com/price-per-hour")
         self._default = float((args or {}).get("defaultPrice", 1))
+
+    def signature(self, pod: PodTemplate) -> Hashable:
+        return "any pod"  # a node costs the same for each
 
     def score(self, state: CycleState, pod: Pod, node: NodeInfo) -> int:
         """The raw score is the price in hundredths of a cent, below zero: more is worse."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
@@ -32,8 +33,14 @@ class SpareGpuNodes(PreScorePlugin, ScorePlugin):
     def __init__(self, args: dict[str, Any] | None, handle: Handle) -> None:
         self._resource = (args or {}).get("resource", "nvidia.com/gpu")
 
+    def signature(self, pod: PodTemplate) -> Hashable:
+        return self._asks_for_gpus(pod)
+
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Status:
-        return SKIP if pod.template.requests.get(self._resource) else SUCCESS
+        return SKIP if self._asks_for_gpus(pod.template) else SUCCESS
 
     def score_nodes(self, state: CycleState, pod: PodTemplate, nodes: NodeView) -> Integers:
         return np.where(nodes.allocatable(self._resource) > 0, 0, MAX_SCORE)
+
+    def _asks_for_gpus(self, pod: PodTemplate) -> bool:
+        return bool(pod.requests.get(self._resource))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any
 
 from kubesched.framework import (
@@ -38,6 +39,9 @@ class NoMaintenance(FilterPlugin):
 
     name = "NoMaintenance"
     depends_on = DependsOn.NODE
+
+    def signature(self, pod: PodTemplate) -> Hashable:
+        return "any pod"  # what it says of a node is the same for each
 
     def filter_nodes(self, state: CycleState, pod: PodTemplate, nodes: NodeView) -> Verdict:
         return Verdict.rejects(

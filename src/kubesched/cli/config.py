@@ -33,10 +33,13 @@ def default(feature_gates: GateList = "", emulated_version: EmulatedVersion = ""
 @app.command()
 def validate(file: ConfigFile, feature_gates: GateList = "", emulated_version: EmulatedVersion = "") -> None:
     """Check a configuration and load its plugins; every problem is one line, and the exit code is 1 if there is any."""
-    from kubesched.apps.run.trial import try_out  # not at the top: the other commands need no scheduler
+    from kubesched.apps.run.trial import likely_mistakes, try_out  # not at the top: other commands need no scheduler
 
     gates = FeatureGates.parse(feature_gates, emulated_version=emulated_version)
-    try_out(load_config(_read(file), gates), gates, None if file == "-" else Path(file).absolute().parent)
+    config, folder = load_config(_read(file), gates), None if file == "-" else Path(file).absolute().parent
+    try_out(config, gates, folder)
+    if mistakes := likely_mistakes(config, folder):
+        raise ConfigurationError(mistakes)
     typer.echo(f"{_name(file)} is valid", err=True)
 
 

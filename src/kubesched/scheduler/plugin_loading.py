@@ -17,7 +17,6 @@ import sys
 from collections.abc import Collection, Iterator
 from importlib import import_module
 from importlib.metadata import entry_points
-from inspect import iscoroutinefunction
 from pathlib import Path
 from typing import Final
 
@@ -26,28 +25,11 @@ from msgspec.structs import replace
 from kubesched.config import KubeSchedulerConfiguration, KubeSchedulerProfile
 from kubesched.config.model import PluginSet
 from kubesched.errors import ConfigurationError, what_and_where
-from kubesched.scheduler.framework import EXTENSION_POINTS, BindPlugin, DependsOn, Plugin, PluginFactory, points_served
+from kubesched.scheduler.framework import Plugin, PluginFactory
+from kubesched.scheduler.plugin_contract import check_plugin
 from kubesched.scheduler.plugins.registry import IN_TREE
 
 ENTRY_POINT_GROUP: Final = "kubesched.plugins"
-
-METHODS: Final = {
-    "preEnqueue": ("pre_enqueue",),
-    "queueSort": ("sort_key",),
-    "preFilter": ("pre_filter",),
-    "filter": ("filter", "filter_nodes"),
-    "postFilter": ("post_filter",),
-    "preScore": ("pre_score",),
-    "score": ("score", "score_nodes"),
-    "reserve": ("reserve",),
-    "permit": ("permit",),
-    "preBind": ("pre_bind",),
-    "bind": ("bind",),
-    "postBind": ("post_bind",),
-    "placementGenerate": ("generate_placements",),
-    "placementScore": ("score_placement",),
-}
-"""What a class that serves a point has to define: one of these."""
 
 
 def load_plugins(
@@ -86,39 +68,6 @@ def _import(reference: str) -> type[Plugin]:
     except Exception as error:
         raise ConfigurationError([f"plugin {reference}: {what_and_where(error)}"]) from error
     return check_plugin(reference, plugin)
-
-
-def check_plugin(reference: str, plugin: object) -> type[Plugin]:
-    """The class, if it can be a plugin. What is wrong with it would else be found only when the first pod comes."""
-    if not (isinstance(plugin, type) and issubclass(plugin, Plugin)):
-        called = getattr(plugin, "__name__", repr(plugin))
-        raise ConfigurationError(
-            [f"plugin {reference}: {called} is no subclass of kubesched.scheduler.framework.Plugin"]
-        )
-    if not getattr(plugin, "name", ""):
-        raise ConfigurationError([f"plugin {reference}: the class has no `name`"])
-    if not isinstance(plugin.depends_on, DependsOn):
-        raise ConfigurationError([f"plugin {reference}: `depends_on` must be a DependsOn, not {plugin.depends_on!r}"])
-    if not points_served(plugin):
-        raise ConfigurationError([f"plugin {reference}: the class serves no extension point"])
-    if problems := [f"plugin {reference}: {problem}" for problem in _wrong_methods(plugin)]:
-        raise ConfigurationError(problems)
-    return plugin
-
-
-def _wrong_methods(plugin: type[Plugin]) -> Iterator[str]:
-    """Methods that are misspelt, or `async` where nobody awaits them."""
-    for point in points_served(plugin):
-        base, methods = EXTENSION_POINTS[point], METHODS[point]
-        if all(getattr(plugin, method) is getattr(base, method) for method in methods):
-            yield f"the class is a {base.__name__} but defines no {' or '.join(methods)}"
-        for method in dir(base):
-            if iscoroutinefunction(getattr(plugin, method)) and not _is_awaited(base, method):
-                yield f"{method} must not be async: nobody awaits it"
-
-
-def _is_awaited(base: type[Plugin], method: str) -> bool:
-    return iscoroutinefunction(getattr(base, method)) or (base, method) == (BindPlugin, "bind")
 
 
 def _installed(wanted: Collection[str]) -> Iterator[tuple[str, PluginFactory]]:

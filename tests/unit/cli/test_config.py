@@ -91,6 +91,19 @@ def test_validate_loads_plugins(shell: Shell, tmp_path: Path, enabled: str, code
     assert len(shell.err.splitlines()) == 1
 
 
+def test_validate_finds_misspelt_methods(shell: Shell, tmp_path: Path) -> None:
+    """The scheduler would start with it, and never call the method."""
+    misspelt = "    def normalise_scores(self, state, pod, scores): ...\n"
+    (tmp_path / "validated_misspelt.py").write_text(PLUGIN.replace('args["label"]', "''") + misspelt)
+    file = tmp_path / "config.yaml"
+    file.write_text(HEAD + "profiles: [{plugins: {multiPoint: {enabled: [{name: 'validated_misspelt:Picky'}]}}}]\n")
+    assert shell.run("validate", str(file)) == 1
+    assert shell.err == (
+        "error: plugin Picky: normalise_scores is not used: is it meant to be normalize_scores? "
+        "(validated_misspelt.py:10)\n"
+    )
+
+
 def test_standard_input(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     """A dash reads standard input."""
     monkeypatch.setattr(sys, "stdin", io.StringIO(HEAD + "parallelism: 3\n"))

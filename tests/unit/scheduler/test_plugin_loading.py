@@ -12,7 +12,8 @@ from kubesched.config import load_config
 from kubesched.errors import ConfigurationError
 from kubesched.objects import Pod
 from kubesched.scheduler.framework import EXTENSION_POINTS, SUCCESS, BindPlugin, CycleState, Status
-from kubesched.scheduler.plugin_loading import METHODS, load_plugins
+from kubesched.scheduler.plugin_contract import METHODS, suspicious_names
+from kubesched.scheduler.plugin_loading import load_plugins
 
 HEAD = """
 apiVersion: kubescheduler.config.k8s.io/v1
@@ -68,19 +69,46 @@ def test_a_plugin_goes_by_its_own_name(folder: Path) -> None:
         pytest.param("class Mine(Plugin): name = 'M'", "the class serves no extension point", id="no extension point"),
         pytest.param(
             "class Mine(FilterPlugin):\n    name = 'M'\n    def filter_node(self, state, pod, node): ...\n",
-            "the class is a FilterPlugin but defines no filter or filter_nodes",
+            "the class is a FilterPlugin but defines no filter or filter_nodes (mine.py:2)",
             id="a misspelt method",
         ),
         pytest.param(
             "class Mine(PermitPlugin):\n    name = 'M'\n    async def permit(self, state, pod, node_name): ...\n",
-            "permit must not be async: nobody awaits it",
+            "permit must not be async: nobody awaits it (mine.py:4)",
             id="a method that nobody awaits",
         ),
         pytest.param(
             "class Mine(PreBindPlugin):\n    name = 'M'\n    async def pre_bind(self, *args): ...\n"
             "    async def pre_bind_preflight(self, *args): ...\n",
-            "pre_bind_preflight must not be async: nobody awaits it",
+            "pre_bind_preflight must not be async: nobody awaits it (mine.py:5)",
             id="one method that is awaited and one that is not",
+        ),
+        pytest.param(
+            "class Mine(FilterPlugin):\n    name = 'M'\n    def filter(self, pod, node): ...\n",
+            "filter must take (self, state, pod, node), not (self, pod, node) (mine.py:4)",
+            id="a parameter is missing",
+        ),
+        pytest.param(
+            "class Mine(ScorePlugin):\n    name = 'M'\n    def score(self, state, pod, node, *, weight): ...\n",
+            "score must take (self, state, pod, node), not (self, state, pod, node, weight) (mine.py:4)",
+            id="a parameter that nobody gives",
+        ),
+        pytest.param(
+            "class Mine(ScorePlugin):\n    name = 'M'\n    def score(self, *args): ...\n"
+            "    def external_version(self): ...\n",
+            "external_version must take (self, pod), not (self) (mine.py:5)",
+            id="an optional method",
+        ),
+        pytest.param(
+            "class Mine(ScorePlugin):\n    name = 'M'\n    def score(self, *args): ...\n    signature = 'zone'\n",
+            "signature must take (self, pod), and is 'zone' (mine.py:2)",
+            id="no method",
+        ),
+        pytest.param(
+            "class Mine(ScorePlugin):\n    name = 'M'\n    def score(self, *args): ...\n"
+            "    def __init__(self, args): ...\n",
+            "__init__ must take (self, args, handle), not (self, args) (mine.py:5)",
+            id="a constructor without a handle",
         ),
     ],
 )
@@ -89,6 +117,54 @@ def test_what_is_wrong_with_a_plugin(folder: Path, source: str, problem: str) ->
     with pytest.raises(ConfigurationError) as caught:
         load(folder, source, "mine:Mine")
     assert caught.value.problems == (f"plugin mine:Mine: {problem}",)
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        pytest.param("def score(self, *everything, **named): ...", id="any arguments"),
+        pytest.param("def score(self, state, pod, node, rounding=2): ...", id="more, with defaults"),
+        pytest.param("@staticmethod\n    def score(state, pod, node): ...", id="a static method"),
+        pytest.param("@classmethod\n    def score(cls, state, pod, node): ...", id="a class method"),
+        pytest.param("def score(self, cycle, p, n): ...", id="other names"),
+    ],
+)
+def test_signatures_that_can_be_called(folder: Path, method: str) -> None:
+    """The scheduler gives all arguments by position."""
+    enabled, _ = load(folder, f"class Mine(ScorePlugin):\n    name = 'M'\n    {method}\n", "mine:Mine")
+    assert "M" in enabled
+
+
+SCORE = "class Mine(ScorePlugin):\n    name = 'M'\n    def score(self, state, pod, node): ...\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "problems"),
+    [
+        pytest.param(
+            "def normalise_scores(self, state, pod, scores): ...",
+            ["normalise_scores is not used: is it meant to be normalize_scores? (mine.py:5)"],
+            id="a misspelt optional method",
+        ),
+        pytest.param(
+            "depend_on = DependsOn.NODE",
+            ["depend_on is not used: is it meant to be depends_on? (mine.py:2)"],
+            id="a misspelt attribute",
+        ),
+        pytest.param(
+            "def pre_score(self, state, pod, nodes): ...",
+            ["pre_score is not called: the class is no PreScorePlugin (mine.py:5)"],
+            id="a point that the class does not serve",
+        ),
+        pytest.param("def score_node(self, node): ...", [], id="a helper beside the method that it is like"),
+        pytest.param("def _external_versions(self): ...", [], id="a private helper"),
+        pytest.param("def price(self, node): ...", [], id="a name of its own"),
+    ],
+)
+def test_names_that_look_misspelt(folder: Path, line: str, problems: list[str]) -> None:
+    """They keep no scheduler from starting: a helper may have such a name."""
+    load(folder, f"{SCORE}    {line}\n", "mine:Mine")
+    assert list(suspicious_names(sys.modules["mine"].Mine)) == problems
 
 
 def test_two_plugins_of_one_name(folder: Path) -> None:

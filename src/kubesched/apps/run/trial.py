@@ -10,6 +10,8 @@ from kubesched.apps.simulate.memory_api import MemoryApi
 from kubesched.clock import VirtualClock
 from kubesched.config import FeatureGates, KubeSchedulerConfiguration
 from kubesched.scheduler.build import Dependencies, build_scheduler
+from kubesched.scheduler.framework import Plugin
+from kubesched.scheduler.plugin_contract import suspicious_names
 from kubesched.scheduler.plugin_loading import load_plugins
 
 
@@ -30,3 +32,14 @@ def try_out(config: KubeSchedulerConfiguration, gates: FeatureGates, plugin_fold
         plugins=plugins,
     )
     build_scheduler(config, gates, dependencies)
+
+
+def likely_mistakes(config: KubeSchedulerConfiguration, plugin_folder: Path | None) -> list[str]:
+    """What keeps no scheduler from starting, but is hardly meant: names in plugins that look misspelt."""
+    _, plugins = load_plugins(config, plugin_folder)
+    return [
+        f"plugin {name}: {problem}"
+        for name, plugin in plugins.items()
+        if isinstance(plugin, type) and issubclass(plugin, Plugin)
+        for problem in suspicious_names(plugin)
+    ]

@@ -13,7 +13,8 @@ from kubesched.errors import ConfigurationError
 from kubesched.objects.manifests import SUFFIXES
 from kubesched.scheduler.build import Assembled, Dependencies, build_scheduler
 from kubesched.scheduler.framework import PluginFactory
-from kubesched.scheduler.plugin_loading import check_plugin, load_plugins
+from kubesched.scheduler.plugin_contract import check_plugin
+from kubesched.scheduler.plugin_loading import load_plugins
 
 Configuration: TypeAlias = str | Path | Mapping[str, Any] | None
 """A KubeSchedulerConfiguration: a file (`Path`), a text or a mapping; None: the default."""
