@@ -1,4 +1,4 @@
-"""Decisions that kube-scheduler v1.36.4 made, decided again: every field that was recorded must be the same."""
+"""Decisions that kube-scheduler made, decided again as its version does: every recorded field must be the same."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ CASES = 825
 async def test_decides_as_kube_scheduler_did(file: Path) -> None:
     """Each case of an area is a small cluster of its own; all that differ are named with their first difference."""
     differing = []
-    for area, cases in recordings(file):
-        for case in cases:
-            result = await run_case(area, case)
+    for recording in recordings(file):
+        for case in recording.cases:
+            result = await run_case(recording.area, case, recording.gates)
             if not result.matches:
                 differing.append(f"{result.name}: {result.differences[0]}")
     assert not differing, "\n".join(differing)
@@ -27,4 +27,4 @@ async def test_decides_as_kube_scheduler_did(file: Path) -> None:
 
 def test_no_case_is_left_out() -> None:
     """The recordings are complete."""
-    assert sum(len(cases) for file in FILES for _, cases in recordings(file)) == CASES
+    assert sum(len(recording.cases) for file in FILES for recording in recordings(file)) == CASES

@@ -10,6 +10,7 @@ from random import Random
 from typing import Any
 
 from tests.differential.devices import claims_and_devices
+from tests.differential.recent import add_recent
 from tests.differential.volumes import claims_and_volumes
 
 from kubesched.objects.base import Json
@@ -40,8 +41,9 @@ def random_case(seed: int) -> Json:
     if _happens(rng, 0.3):
         objects += claims_and_devices(rng, names, [*placed, subject])
     config = _config(rng, names) if _happens(rng, 0.4) else None
-    case = {"name": f"seed {seed}", "config": config, "objects": [*objects, *placed, *waiting]}
-    return {**case, "pod": subject}
+    objects += [*placed, *waiting]
+    add_recent(Random(~seed), names, objects, subject)
+    return {"name": f"seed {seed}", "config": config, "objects": objects, "pod": subject}
 
 
 def _happens(rng: Random, probability: float) -> bool:

@@ -139,6 +139,6 @@ def test_a_configuration_of_which_no_scheduler_can_be_made_is_not_written(
 def test_version_and_help_need_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     """They print and exit with 0."""
     assert kubesched("--version") == 0
-    assert capsys.readouterr().out.startswith("Kubernetes v1.36.4")
+    assert capsys.readouterr().out.startswith("Kubernetes v1.37.1")
     assert kubesched("--help") == 0
     assert "--leader-elect-lease-duration" in capsys.readouterr().out

@@ -139,7 +139,7 @@ def test_a_plugin_of_ones_own_decides(start_up: Any, tmp_path: Path, web: Path) 
 def test_feature_gates(start_up: Any, tmp_path: Path) -> None:
     """With gangs, half of one does not start; without the gate nobody would wait for the rest."""
     (tmp_path / "gang.yaml").write_text(GANG)
-    up = start_up("--feature-gates", "GenericWorkload=true,GangScheduling=true", "-f", "gang.yaml")
+    up = start_up("--feature-gates", "GenericWorkload=true", "-f", "gang.yaml")
     up.wait_for(f"{PODS}/other", lambda pod: pod["spec"].get("nodeName"))
     assert "nodeName" not in up.get(f"{PODS}/one")["spec"]
 

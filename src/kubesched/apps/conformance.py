@@ -18,7 +18,8 @@ from kubesched.apps.explain.explanation import CandidateView, Explanation, expla
 from kubesched.apps.simulate.memory_api import MemoryApi
 from kubesched.clock import VirtualClock
 from kubesched.config import FeatureGates, default_config, load_config
-from kubesched.errors import InvalidObjectError, KubeschedError
+from kubesched.config.versions import Version
+from kubesched.errors import ConfigurationError, InvalidObjectError, KubeschedError
 from kubesched.objects import Node, Pod, convert, decode_object
 from kubesched.scheduler.build import Assembled, Dependencies, build_scheduler
 from kubesched.scheduler.framework import EventRecorder, Status
@@ -59,9 +60,19 @@ class _Case(msgspec.Struct):
             raise ValueError("expected either `pod` or `pods`")
 
 
-class _Recording(msgspec.Struct):
+class _Recording(msgspec.Struct, rename="camel"):
     area: str
     cases: list[_Case]
+    kube_scheduler_version: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """The recorded cases of an area. `gates` are those of the version that decided them."""
+
+    area: str
+    cases: Sequence[Mapping[str, Any]]
+    gates: FeatureGates
 
 
 class NoEvents:
@@ -70,26 +81,34 @@ class NoEvents:
     def event(self, *args: object, **kwargs: object) -> None: ...
 
 
-def recordings(path: Path) -> Iterator[tuple[str, Sequence[Mapping[str, Any]]]]:
-    """(area, cases) of a file, or of every JSON file below a folder. InvalidObjectError if one is no recording."""
+def recordings(path: Path) -> Iterator[Recording]:
+    """Of a file, or of every JSON file below a folder. InvalidObjectError if one is no recording."""
     files = sorted(path.rglob("*.json")) if path.is_dir() else [path]
     if not files:
         raise InvalidObjectError("no recordings (*.json) here", name=str(path))
     for file in files:
         try:
             content = msgspec.json.decode(file.read_bytes())
-            msgspec.convert(content, _Recording)
+            gates = _gates_of(msgspec.convert(content, _Recording).kube_scheduler_version)
         except OSError as error:
             raise InvalidObjectError(f"cannot be read: {error.strerror}", name=str(file)) from error
         except msgspec.DecodeError as error:
             raise InvalidObjectError(f"not a recording: {error}", name=str(file)) from error
-        yield content["area"], content["cases"]
+        except ConfigurationError as error:
+            raise InvalidObjectError(f"not a recording: kubeSchedulerVersion: {error}", name=str(file)) from error
+        yield Recording(content["area"], content["cases"], gates)
 
 
-async def run_case(area: str, case: Mapping[str, Any]) -> CaseResult:
+def _gates_of(version: str) -> FeatureGates:
+    """Those of the recorded version, the current one if none is named."""
+    return FeatureGates.parse("", emulated_version=str(Version.parse(version)) if version else "")
+
+
+async def run_case(area: str, case: Mapping[str, Any], gates: FeatureGates | None = None) -> CaseResult:
     """Decide a case and compare. A crash is a difference, too: the rest of the cases still run."""
     try:
-        actual = await (_sequence(case) if "pods" in case else _single(case))
+        assembled = build_case(case, gates or FeatureGates())
+        actual = await (_sequence(assembled, case) if "pods" in case else _single(assembled, case))
     except KubeschedError as error:
         actual = {"error": str(error)}
     except Exception as error:  # whatever a strange case brings about
@@ -97,9 +116,8 @@ async def run_case(area: str, case: Mapping[str, Any]) -> CaseResult:
     return CaseResult(area, case["name"], tuple(_differences("", case["expected"], actual)))
 
 
-def build_case(case: Mapping[str, Any]) -> Assembled:
+def build_case(case: Mapping[str, Any], gates: FeatureGates) -> Assembled:
     """A scheduler with the case's configuration that knows the case's objects."""
-    gates = FeatureGates()
     config = load_config(json.dumps(case["config"]), gates) if case.get("config") else default_config(gates)
     api, recorder = MemoryApi(), NoEvents()
     dependencies = Dependencies(api=api, recorder=_as_recorder(recorder), clock=VirtualClock(), random=Random(0))  # noqa: S311
@@ -122,8 +140,7 @@ def _as_listed(obj: Any) -> tuple[int, str, str]:
     return rank, obj.metadata.namespace, obj.metadata.name
 
 
-async def _single(case: Mapping[str, Any]) -> dict[str, Any]:
-    assembled = build_case(case)
+async def _single(assembled: Assembled, case: Mapping[str, Any]) -> dict[str, Any]:
     pod = convert(case["pod"], Pod)
     explanation = await explain(assembled, pod, wanted_node=pod.spec.node_name)
     result = _as_recorded(explanation)
@@ -140,8 +157,7 @@ async def _single(case: Mapping[str, Any]) -> dict[str, Any]:
     return result
 
 
-async def _sequence(case: Mapping[str, Any]) -> dict[str, Any]:
-    assembled = build_case(case)
+async def _sequence(assembled: Assembled, case: Mapping[str, Any]) -> dict[str, Any]:
     steps = []
     for data in case["pods"]:
         pod = convert(data, Pod)

@@ -27,9 +27,9 @@ def conformance(
 ) -> None:
     """Decide every recorded case and print, per area, how many match; exit code 1 on any difference."""
     console = Console(highlight=False)
-    cases = [(area, case) for path in paths for area, found in recordings(path) for case in found]
+    cases = [(found, case) for path in paths for found in recordings(path) for case in found.cases]
     progress = track(cases, "Deciding", console=Console(stderr=True))
-    results = [asyncio.run(run_case(area, case)) for area, case in progress]
+    results = [asyncio.run(run_case(found.area, case, found.gates)) for found, case in progress]
     console.print(_summary(results))
     differing = [result for result in results if not result.matches]
     for result in differing[:show]:

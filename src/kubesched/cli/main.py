@@ -77,7 +77,7 @@ def _print_version(wanted: bool) -> None:
     if wanted:
         from importlib.metadata import version  # not at the top: it costs `--help` 20 ms
 
-        typer.echo(f"kubesched {version('kubesched')} (kube-scheduler v1.36.4)")
+        typer.echo(f"kubesched {version('kubesched')} (kube-scheduler v1.37.1)")
         raise typer.Exit
 
 

@@ -42,7 +42,7 @@ GateList = Annotated[
     str, typer.Option("--feature-gates", metavar="A=true,B=false", help="Feature gates that differ from the default.")
 ]
 EmulatedVersion = Annotated[
-    str, typer.Option("--emulated-version", metavar="VERSION", help="Take the defaults of an older version: 1.33–1.36.")
+    str, typer.Option("--emulated-version", metavar="VERSION", help="Decide as an older version does: 1.34–1.37.")
 ]
 
 

@@ -6,14 +6,13 @@ from typing import Final
 
 import msgspec
 
+from kubesched.config.behaviours import NODE_CHECKS_PRE_FILTER
 from kubesched.config.feature_gates import FeatureGates
 from kubesched.config.model import ALL_PLUGINS, Plugin, Plugins, PluginSet
 
+_IN_THE_QUEUE: Final = (Plugin(name="SchedulingGates"), Plugin(name="PrioritySort"))
+_NODE_CHECKS: Final = (Plugin(name="NodeName"), Plugin(name="NodeUnschedulable"))
 _BEFORE_PREEMPTION: Final = (
-    Plugin(name="SchedulingGates"),
-    Plugin(name="PrioritySort"),
-    Plugin(name="NodeUnschedulable"),
-    Plugin(name="NodeName"),
     Plugin(name="TaintToleration", weight=3),
     Plugin(name="NodeAffinity", weight=2),
     Plugin(name="NodePorts"),
@@ -45,7 +44,8 @@ _GATED: Final = (
 
 def default_plugins(gates: FeatureGates) -> Plugins:
     """The plugins of a profile that configures none: all in multiPoint, in running order."""
-    enabled = list(_BEFORE_PREEMPTION)
+    node_checks = _NODE_CHECKS if gates.follows(NODE_CHECKS_PRE_FILTER) else _NODE_CHECKS[::-1]
+    enabled = [*_IN_THE_QUEUE, *node_checks, *_BEFORE_PREEMPTION]
     if gates.enabled("DynamicResourceAllocation"):
         enabled.append(_DYNAMIC_RESOURCES)
     enabled.extend(_FROM_PREEMPTION_ON)

@@ -23,6 +23,7 @@ from kubesched.config.model import (
 from kubesched.config.plugin_args import (
     ARGS_BY_PLUGIN,
     DEFAULT_RESOURCES,
+    DEFAULT_STORAGE_SHAPE,
     SYSTEM_DEFAULTING,
     ConfigStruct,
     DynamicResourcesArgs,
@@ -31,16 +32,11 @@ from kubesched.config.plugin_args import (
     PluginArgs,
     PodTopologySpreadArgs,
     ResourceSpec,
-    UtilizationShapePoint,
     VolumeBindingArgs,
 )
 
 SectionT = TypeVar("SectionT", bound=ConfigStruct)
 
-_STORAGE_SHAPE: Final = (
-    UtilizationShapePoint(utilization=0, score=10),
-    UtilizationShapePoint(utilization=100, score=0),
-)
 _FILTER_TIMEOUT: Final = timedelta(seconds=10)
 _BINDING_TIMEOUT: Final = timedelta(minutes=10)
 
@@ -98,7 +94,7 @@ def default_args(plugin: str, args: PluginArgs, gates: FeatureGates) -> PluginAr
         case PodTopologySpreadArgs(defaulting_type=""):
             return replace(args, defaulting_type=SYSTEM_DEFAULTING)
         case VolumeBindingArgs(shape=()) if gates.enabled("StorageCapacityScoring"):
-            return replace(args, shape=_STORAGE_SHAPE)
+            return replace(args, shape=DEFAULT_STORAGE_SHAPE)
         case DynamicResourcesArgs():
             return _default_dynamic_resources(args, gates)
     return args

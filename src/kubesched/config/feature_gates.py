@@ -1,13 +1,15 @@
-"""Feature gates: which are on, after `--feature-gates` and `--emulated-version`."""
+"""What is on: feature gates and behaviours, after `--feature-gates` and `--emulated-version`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Final, NamedTuple
+from typing import Final
 
+from kubesched.config.behaviours import Behaviour
 from kubesched.config.gate_table import DEPENDENCIES, GATES
+from kubesched.config.versions import CURRENT_VERSION, OLDEST_EMULATED_VERSION, Version
 from kubesched.errors import ConfigurationError
 
 ALL_ALPHA: Final = "AllAlpha"
@@ -21,35 +23,20 @@ _BOOLEANS: Final = {
 }
 
 
-class Version(NamedTuple):
-    """A Kubernetes minor version."""
-
-    major: int
-    minor: int
-
-    def __str__(self) -> str:
-        return f"{self.major}.{self.minor}"
-
-    @classmethod
-    def parse(cls, text: str) -> Version:
-        """Read `1.36` or `v1.36`; ConfigurationError otherwise."""
-        major, dot, minor = text.removeprefix("v").partition(".")
-        if not (dot and major.isdecimal() and minor.isdecimal()):
-            raise ConfigurationError([f'could not parse "{text}" as version'])
-        return cls(int(major), int(minor))
-
-
-CURRENT_VERSION: Final = Version(1, 36)
-OLDEST_EMULATED_VERSION: Final = Version(1, 33)
-
-
 @dataclass(frozen=True, kw_only=True, slots=True)
 class GateStage:
-    """A gate's stage at some version: `Alpha`, `Beta`, `GA`, `Deprecated`, or `PreAlpha` before it existed."""
+    """A stage at some version: `Alpha`, `Beta`, `GA`, `Deprecated`, `PreAlpha` before it existed, or `removed`."""
 
     stage: str
     default: bool
     locked: bool
+    folded_into: str = ""
+    """The gate that decides in place of a removed one."""
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the gate exists at that version."""
+        return self.stage not in ("PreAlpha", "removed")
 
 
 _NOT_YET: Final = GateStage(stage="PreAlpha", default=False, locked=False)
@@ -63,12 +50,13 @@ def stage_at(gate: str, version: Version) -> GateStage:
     for entry in reversed(GATES[gate].split("; ")):
         since, stage, default, *locked = entry.split()
         if Version.parse(since) <= version:
-            return GateStage(stage=stage, default=default == "on", locked=bool(locked))
+            folded_into = default if default in GATES else ""
+            return GateStage(stage=stage, default=default == "on", locked=bool(locked), folded_into=folded_into)
     return _NOT_YET
 
 
 class FeatureGates:
-    """The state of every known gate. Immutable; made by `FeatureGates()`, `parse` or `from_mapping`."""
+    """The state of every gate, and of every behaviour, of a version. Immutable; made by `FeatureGates()` or `parse`."""
 
     def __init__(self, values: Mapping[str, bool] | None = None, *, version: Version = CURRENT_VERSION) -> None:
         """Set the given gates on top of the defaults of a version; ConfigurationError with every objection."""
@@ -77,8 +65,9 @@ class FeatureGates:
         if problems:
             raise ConfigurationError(problems)
         self._version = version
+        self._flipped: frozenset[Behaviour] = frozenset()
         self._enabled = _resolve(wanted, version)
-        problems = list(_broken_dependencies(self._enabled))
+        problems = list(_broken_dependencies(self._enabled, version))
         if problems:
             raise ConfigurationError(problems)
 
@@ -94,21 +83,40 @@ class FeatureGates:
         return self._version
 
     def enabled(self, gate: str) -> bool:
-        """Whether a gate is on. An unknown name is a mistake in the caller: KeyError."""
+        """Whether a gate is on; of one that was removed, whether what it stood for is. An unknown name is a mistake in
+        the caller: KeyError.
+        """
         return self._enabled[gate]
+
+    def follows(self, behaviour: Behaviour) -> bool:
+        """Whether the version behaves so."""
+        return (behaviour.since <= self._version) != (behaviour in self._flipped)
+
+    def altered(self, gates: Mapping[str, bool], behaviours: Iterable[Behaviour] = ()) -> FeatureGates:
+        """A copy with other values for some gates, locked ones included, and with these behaviours the other way round.
+
+        For comparing versions line by line; no such version need exist.
+        """
+        copy = FeatureGates(version=self._version)
+        copy._enabled = {**self._enabled, **gates}
+        copy._flipped = self._flipped.symmetric_difference(behaviours)
+        return copy
 
     def __iter__(self) -> Iterator[tuple[str, str, bool]]:
         """Every gate that exists at this version, as (name, stage, enabled), sorted by name."""
         for gate in sorted(self._enabled):
-            stage = stage_at(gate, self._version).stage
-            if stage != _NOT_YET.stage:
-                yield gate, stage, self._enabled[gate]
+            stage = stage_at(gate, self._version)
+            if stage.is_known:
+                yield gate, stage.stage, self._enabled[gate]
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, FeatureGates) and (self._version, self._enabled) == (other._version, other._enabled)
+        return isinstance(other, FeatureGates) and self._state() == other._state()
 
     def __hash__(self) -> int:
-        return hash((self._version, frozenset(self._enabled.items())))
+        return hash(self._state())
+
+    def _state(self) -> tuple[object, ...]:
+        return self._version, frozenset(self._enabled.items()), self._flipped
 
 
 def parse_gate_list(text: str) -> dict[str, bool]:
@@ -132,7 +140,7 @@ def parse_gate_list(text: str) -> dict[str, bool]:
 
 
 def parse_emulated_version(text: str) -> Version:
-    """Read the value of `--emulated-version`; only the last three minor versions can be emulated."""
+    """Read the value of `--emulated-version`: the current minor version, or one of the three before it."""
     version = Version.parse(text.removeprefix("kube="))
     if not OLDEST_EMULATED_VERSION <= version <= CURRENT_VERSION:
         raise ConfigurationError(
@@ -144,10 +152,10 @@ def parse_emulated_version(text: str) -> Version:
 def _objections(wanted: Mapping[str, bool], version: Version) -> list[str]:
     problems = []
     for gate, value in sorted(wanted.items()):
-        if gate not in GATES and gate not in _SPECIAL:
+        stage = stage_at(gate, version) if gate in GATES or gate in _SPECIAL else None
+        if stage is None or stage.stage == "removed":
             problems.append(f"unrecognized feature gate: {gate}")
             continue
-        stage = stage_at(gate, version)
         setting = f"cannot set feature gate {gate} to {_go_bool(value)}"
         if stage.locked and stage.default != value:
             problems.append(f"{setting}, feature is locked to {_go_bool(stage.default)}")
@@ -163,13 +171,16 @@ def _resolve(wanted: Mapping[str, bool], version: Version) -> dict[str, bool]:
     for gate in GATES:
         stage = stage_at(gate, version)
         enabled[gate] = wanted.get(gate, by_stage.get(stage.stage, stage.default))
+    for gate in GATES:
+        if into := stage_at(gate, version).folded_into:
+            enabled[gate] = enabled[into]
     return enabled
 
 
-def _broken_dependencies(enabled: Mapping[str, bool]) -> Iterator[str]:
+def _broken_dependencies(enabled: Mapping[str, bool], version: Version) -> Iterator[str]:
     for gate, needed in DEPENDENCIES.items():
-        missing = [name for name in needed if not enabled[name]]
-        if enabled[gate] and missing:
+        missing = [name for name in needed if not enabled[name] and stage_at(name, version).stage != "removed"]
+        if enabled[gate] and missing and stage_at(gate, version).stage != "removed":
             yield f"{gate} is enabled, but depends on features that are disabled: [{' '.join(missing)}]"
 
 

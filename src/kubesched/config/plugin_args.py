@@ -100,6 +100,13 @@ class PodTopologySpreadArgs(ConfigStruct, frozen=True):
     defaulting_type: str = SYSTEM_DEFAULTING
 
 
+DEFAULT_STORAGE_SHAPE: Final = (
+    UtilizationShapePoint(utilization=0, score=10),
+    UtilizationShapePoint(utilization=100, score=0),
+)
+"""The more room a volume leaves, the better."""
+
+
 class VolumeBindingArgs(ConfigStruct, frozen=True):
     """How long binding volumes may take, and the scoring curve (with the StorageCapacityScoring gate)."""
 

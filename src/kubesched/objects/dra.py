@@ -31,6 +31,7 @@ class CounterSet(KubeStruct):
 class DeviceCounterConsumption(KubeStruct):
     counter_set: str = ""
     counters: dict[str, Counter] = {}
+    compatibility_groups: tuple[str, ...] = ()
 
 
 class DeviceAttribute(KubeStruct):

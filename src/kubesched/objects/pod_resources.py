@@ -11,9 +11,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final
 
-from kubesched.objects.pod import Container, ContainerStatus, Pod, ResourceRequirements
+from kubesched.objects.container_resources import (
+    ResourceList,
+    add,
+    is_resize_infeasible,
+    largest,
+    total_limits,
+    total_requests,
+)
+from kubesched.objects.pod import Pod, ResourceRequirements
 from kubesched.objects.quantity import Quantity
 from kubesched.objects.resource_names import (
     CPU,
@@ -22,8 +30,6 @@ from kubesched.objects.resource_names import (
     is_huge_page_resource,
     is_scalar_resource,
 )
-
-ResourceList: TypeAlias = dict[str, Quantity]
 
 DEFAULT_CPU_REQUEST: Final = Quantity.of_milli(100)
 DEFAULT_MEMORY_REQUEST: Final = Quantity.of(200 * 1024 * 1024)
@@ -34,12 +40,13 @@ _SCORE_DEFAULTS: Final[Mapping[str, Quantity]] = {CPU: DEFAULT_CPU_REQUEST, MEMO
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceFeatures:
-    """The feature gates that change how requests are computed, with their defaults in v1.36."""
+    """The feature gates and behaviours that change how requests are computed, with their defaults in v1.37."""
 
     in_place_resize: bool = True
     in_place_pod_level_resize: bool = True
     pod_level_resources: bool = True
     node_allocatable_claims: bool = False
+    pod_wide_resize: bool = True
 
 
 DEFAULT_FEATURES: Final = ResourceFeatures()
@@ -67,31 +74,42 @@ def pod_requests(
 
     `container_defaults` replace what a container leaves out; an explicit zero stays zero.
     """
-    requests = _aggregate(pod, _ContainerRequests(pod, use_status, container_defaults or {}))
+    requests = total_requests(
+        pod,
+        use_status=use_status,
+        pod_wide=features.pod_wide_resize,
+        uses_pod_status=features.in_place_pod_level_resize,
+        defaults=container_defaults or {},
+    )
     if features.node_allocatable_claims:
         for claim in pod.status.node_allocatable_resource_claim_statuses:
-            _add(requests, claim.resources)
+            add(requests, claim.resources)
     if features.pod_level_resources and has_pod_level_requests(pod):
         assert pod.spec.resources is not None
+        own: Mapping[str, Quantity] = pod.spec.resources.requests
         actual = _pod_level_status(pod, use_status, features)
-        spec = pod.spec.resources.requests
         if actual is not None:
-            spec = _effective_requests(pod, spec, actual.requests, pod.status.allocated_resources)
-        _override(requests, pod.spec.resources.requests, spec)
-    _add(requests, pod.spec.overhead)
+            own = _effective(pod, own, features, actual.requests, pod.status.allocated_resources)
+        _override(requests, own)
+    add(requests, pod.spec.overhead)
     return requests
 
 
 def pod_limits(pod: Pod, *, use_status: bool = False, features: ResourceFeatures = DEFAULT_FEATURES) -> ResourceList:
     """PodLimits: as requests, but overhead is added only to resources that are limited at all."""
-    limits = _aggregate(pod, _ContainerLimits(pod, use_status))
+    limits = total_limits(
+        pod,
+        use_status=use_status,
+        pod_wide=features.pod_wide_resize,
+        uses_pod_status=features.in_place_pod_level_resize,
+    )
     if features.pod_level_resources and pod.spec.resources is not None:
+        own: Mapping[str, Quantity] = pod.spec.resources.limits
         actual = _pod_level_status(pod, use_status, features)
-        spec = pod.spec.resources.limits
-        if actual is not None:
-            # Where Go's map of actual limits is nil, the spec stands.
-            spec = _effective_limits(pod, spec, actual.limits) or spec
-        _override(limits, pod.spec.resources.limits, spec)
+        if actual is not None and (actual.limits or features.pod_wide_resize or not is_resize_infeasible(pod)):
+            # Until v1.36, where Go's map of actual limits is nil, the spec stands.
+            own = _effective(pod, own, features, actual.limits)
+        _override(limits, own)
     for name, quantity in pod.spec.overhead.items():
         if name in limits and not limits[name].is_zero():
             limits[name] += quantity
@@ -139,6 +157,7 @@ def balance_score_requests(pod: Pod, features: ResourceFeatures = DEFAULT_FEATUR
         in_place_resize=features.in_place_resize,
         in_place_pod_level_resize=features.in_place_pod_level_resize,
         pod_level_resources=features.pod_level_resources,
+        pod_wide_resize=features.pod_wide_resize,
     )
     return in_units(pod_requests(pod, use_status=scorer.in_place_resize, features=scorer))
 
@@ -171,6 +190,7 @@ def _has_exceptions(pod: Pod) -> bool:
     return bool(
         pod.spec.resources is not None
         or status.resources is not None
+        or status.allocated_resources
         or status.container_statuses
         or status.init_container_statuses
         or status.node_allocatable_resource_claim_statuses
@@ -186,111 +206,33 @@ def _is_pod_level(name: str) -> bool:
 
 
 def _leaves_out(pod: Pod, names: Mapping[str, Quantity]) -> bool:
-    """Whether a container may lack one of these requests. In an infeasible resize its status may, whatever it asks."""
+    """Whether a container, or the status of one, may lack one of these requests."""
     if not names:
         return False
-    containers = (*pod.spec.containers, *pod.spec.init_containers)
-    complete = all(names.keys() <= container.resources.requests.keys() for container in containers)
-    return not complete or is_resize_infeasible(pod)
-
-
-class _ContainerRequests:
-    """The effective requests of one container of a pod."""
-
-    def __init__(self, pod: Pod, use_status: bool, defaults: Mapping[str, Quantity]) -> None:
-        self._pod = pod
-        self._statuses = _statuses_by_name(pod) if use_status else {}
-        self._defaults = defaults
-
-    def of(self, container: Container, resizable: bool) -> ResourceList:
-        requests = container.resources.requests
-        status = self._statuses.get(container.name) if resizable else None
-        if status is not None and status.resources is not None:
-            actual, allocated = status.resources.requests, status.allocated_resources
-            requests = _effective_requests(self._pod, requests, actual, allocated)
-        return {**self._defaults, **requests} if self._defaults else requests
-
-
-class _ContainerLimits:
-    """The effective limits of one container of a pod."""
-
-    def __init__(self, pod: Pod, use_status: bool) -> None:
-        self._pod = pod
-        self._statuses = _statuses_by_name(pod) if use_status else {}
-
-    def of(self, container: Container, resizable: bool) -> ResourceList:
-        limits = container.resources.limits
-        status = self._statuses.get(container.name) if resizable else None
-        if status is not None and status.resources is not None:
-            return _effective_limits(self._pod, limits, status.resources.limits)
-        return limits
-
-
-def _aggregate(pod: Pod, amounts: _ContainerRequests | _ContainerLimits) -> ResourceList:
-    """AggregateContainerRequests: the sum of what runs together, and at least what each init step needs."""
-    total: ResourceList = {}
-    for container in pod.spec.containers:
-        _add(total, amounts.of(container, resizable=True))
-    sidecars: ResourceList = {}
-    initialization: ResourceList = {}
-    for container in pod.spec.init_containers:
-        # Only sidecars can be resized; other init containers have run when a resize comes.
-        amount = amounts.of(container, resizable=container.is_sidecar)
-        if container.is_sidecar:
-            _add(total, amount)
-            _add(sidecars, amount)
-            _raise_to(initialization, sidecars)
-        else:
-            step = dict(amount)
-            _add(step, sidecars)
-            _raise_to(initialization, step)
-    _raise_to(total, initialization)
-    return total
-
-
-def _statuses_by_name(pod: Pod) -> dict[str, ContainerStatus]:
-    return {status.name: status for status in (*pod.status.container_statuses, *pod.status.init_container_statuses)}
+    if is_resize_infeasible(pod):
+        return True
+    statuses = (*pod.status.container_statuses, *pod.status.init_container_statuses)
+    return any(
+        not names.keys() <= amounts.keys()
+        for amounts in (
+            *(container.resources.requests for container in (*pod.spec.containers, *pod.spec.init_containers)),
+            *(status.allocated_resources for status in statuses if status.allocated_resources),
+            *(status.resources.requests for status in statuses if status.resources and status.resources.requests),
+        )
+    )
 
 
 def _pod_level_status(pod: Pod, use_status: bool, features: ResourceFeatures) -> ResourceRequirements | None:
     return pod.status.resources if use_status and features.in_place_pod_level_resize else None
 
 
-def _override(total: ResourceList, pod_level: Mapping[str, Quantity], effective: Mapping[str, Quantity]) -> None:
-    for name in pod_level:
-        if _is_pod_level(name):
-            total[name] = effective.get(name, Quantity.ZERO)
+def _effective(
+    pod: Pod, spec: Mapping[str, Quantity], features: ResourceFeatures, *reported: Mapping[str, Quantity]
+) -> dict[str, Quantity]:
+    """The pod's own amounts in a resize, of the names that it asks for; since v1.37 of all that are reported."""
+    amounts = largest(() if is_resize_infeasible(pod) else (spec,), *reported)
+    return amounts if features.pod_wide_resize else {name: amounts.get(name, Quantity.ZERO) for name in spec}
 
 
-def _effective_requests(pod: Pod, spec: ResourceList, actual: ResourceList, allocated: ResourceList) -> ResourceList:
-    """determineEffectiveRequests: a resize that cannot happen does not count."""
-    if spec == actual == allocated:  # nearly always; parsed quantities are shared, so that this compares identities
-        return spec
-    result = {} if is_resize_infeasible(pod) else dict(spec)
-    _raise_to(result, actual)
-    _raise_to(result, allocated)
-    return result
-
-
-def _effective_limits(pod: Pod, spec: ResourceList, actual: ResourceList) -> ResourceList:
-    """determineEffectiveLimits."""
-    result = {} if is_resize_infeasible(pod) else dict(spec)
-    _raise_to(result, actual)
-    return result
-
-
-def is_resize_infeasible(pod: Pod) -> bool:
-    """Whether the node said that it can never give what the pod's resize asks for."""
-    pending = next((condition for condition in pod.status.conditions if condition.type == "PodResizePending"), None)
-    return pending is not None and pending.reason == "Infeasible"
-
-
-def _add(total: ResourceList, more: Mapping[str, Quantity]) -> None:
-    for name, quantity in more.items():
-        total[name] = total[name] + quantity if name in total else quantity
-
-
-def _raise_to(total: ResourceList, least: Mapping[str, Quantity]) -> None:
-    for name, quantity in least.items():
-        if name not in total or quantity > total[name]:
-            total[name] = quantity
+def _override(total: ResourceList, pod_level: Mapping[str, Quantity]) -> None:
+    total.update((name, amount) for name, amount in pod_level.items() if _is_pod_level(name))

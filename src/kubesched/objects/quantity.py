@@ -60,9 +60,14 @@ class Quantity:
         return cls(value * _NANOS_PER_UNIT, 0, number_format)
 
     @classmethod
-    def of_milli(cls, value: int) -> Quantity:
+    def of_milli(cls, value: int, number_format: Format = "DecimalSI") -> Quantity:
         """`value` thousandths of a unit."""
-        return cls(value * _NANOS_PER_MILLI, -3, "DecimalSI")
+        return cls(value * _NANOS_PER_MILLI, -3, number_format)
+
+    @property
+    def number_format(self) -> Format:
+        """How it is written."""
+        return self._format
 
     def value(self) -> int:
         """Whole units, rounded up (away from zero)."""

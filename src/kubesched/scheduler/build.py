@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kubesched.config import FeatureGates, KubeSchedulerConfiguration
+from kubesched.config.behaviours import POD_WIDE_RESIZE
 from kubesched.errors import ConfigurationError
 from kubesched.objects import Pod
 from kubesched.objects.pod_resources import ResourceFeatures
@@ -161,6 +162,7 @@ def resource_features(gates: FeatureGates) -> ResourceFeatures:
         in_place_pod_level_resize=gates.enabled("InPlacePodLevelResourcesVerticalScaling"),
         pod_level_resources=gates.enabled("PodLevelResources"),
         node_allocatable_claims=gates.enabled("DRANodeAllocatableResources"),
+        pod_wide_resize=gates.follows(POD_WIDE_RESIZE),
     )
 
 

@@ -7,8 +7,8 @@ import sys
 from importlib.metadata import version
 from typing import Final
 
-KUBERNETES_VERSION: Final = "v1.36.4"
-KUBERNETES_MINOR: Final = "1.36"
+KUBERNETES_VERSION: Final = "v1.37.1"
+KUBERNETES_MINOR: Final = "1.37"
 PREVIOUS_MINOR: Final = "1.35"
 PROGRAM_VERSION: Final = f"v{version('kubesched')}"
 

@@ -129,7 +129,7 @@ def test_missing_file(shell: Shell, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "printed"),
     [
-        pytest.param(["--feature-gates", "GenericWorkload=true,GangScheduling=true"], True, id="turned on"),
+        pytest.param(["--feature-gates", "GenericWorkload=true"], True, id="turned on"),
         pytest.param([], False, id="off by default"),
     ],
 )
@@ -147,8 +147,8 @@ def test_wrong_feature_gate(shell: Shell) -> None:
 
 def test_emulated_version(shell: Shell) -> None:
     """An older version has fewer default plugins."""
-    assert shell.run("default", "--emulated-version", "1.33") == 0
-    assert "DynamicResources" not in shell.out
+    assert shell.run("default", "--emulated-version", "1.34") == 0
+    assert "NodeDeclaredFeatures" not in shell.out
 
 
 def test_convert_policy(shell: Shell, tmp_path: Path) -> None:

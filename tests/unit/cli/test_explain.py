@@ -181,7 +181,7 @@ def test_feature_gates_decide_with(tmp_path: Path) -> None:
     manifests = tmp_path / "cluster.yaml"
     manifests.write_text(f"{MANIFESTS}---{GANG}")
     assert run("one", "-f", str(manifests)).stdout.startswith("default/one goes to a\n")
-    gates = "--feature-gates=GenericWorkload=true,GangScheduling=true"
+    gates = "--feature-gates=GenericWorkload=true"
     assert run("one", "-f", str(manifests), gates).stdout.startswith("default/one waits outside the queue: ")
     wrong = run("one", "-f", str(manifests), "--feature-gates=Foo=true")
     assert (wrong.returncode, wrong.stderr) == (1, "error: unrecognized feature gate: Foo\n")

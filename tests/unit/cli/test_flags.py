@@ -184,8 +184,8 @@ def test_help_wraps_to_a_terminal() -> None:
 
 def test_version_is_that_of_kubernetes_and_ours() -> None:
     """Tools that look for the Kubernetes version find it first."""
-    assert str(read_run_flags(["--version"])).startswith("Kubernetes v1.36.4 (kubesched v")
-    assert 'Minor:"36"' in str(read_run_flags(["--version=raw"]))
+    assert str(read_run_flags(["--version"])).startswith("Kubernetes v1.37.1 (kubesched v")
+    assert 'Minor:"37"' in str(read_run_flags(["--version=raw"]))
 
 
 def test_reading_the_help_imports_no_server() -> None:

@@ -45,7 +45,7 @@ def test_help_imports_no_command() -> None:
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     """The version names the scheduler that we stand in for."""
     assert run("--version") == 0
-    assert "kube-scheduler v1.36.4" in capsys.readouterr().out
+    assert "kube-scheduler v1.37.1" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("command", sorted(COMMANDS))

@@ -54,7 +54,7 @@ def test_merge_keeps_default_disabled() -> None:
     [
         pytest.param({}, ["DefaultBinder", "NodeDeclaredFeatures"], id="as released"),
         pytest.param(
-            {"GenericWorkload": True, "GangScheduling": True},
+            {"GenericWorkload": True},
             ["NodeDeclaredFeatures", "GangScheduling"],
             id="with gang scheduling",
         ),

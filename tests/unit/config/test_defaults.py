@@ -54,7 +54,7 @@ def test_every_in_tree_plugin_gets_its_arguments() -> None:
         PluginConfig(name="NodeResourcesBalancedAllocation", args=NodeResourcesBalancedAllocationArgs()),
         PluginConfig(name="NodeResourcesFit", args=NodeResourcesFitArgs()),
         PluginConfig(name="PodTopologySpread", args=PodTopologySpreadArgs()),
-        PluginConfig(name="VolumeBinding", args=VolumeBindingArgs()),
+        PluginConfig(name="VolumeBinding", args=VolumeBindingArgs(shape=STORAGE_SHAPE)),
     )
 
 
@@ -70,7 +70,7 @@ def test_configured_arguments_come_first() -> None:
     (completed,) = apply_defaults(KubeSchedulerConfiguration(profiles=(profile,)), GATES).profiles
     assert completed.plugin_config == (
         PluginConfig(name="Mine", args={"x": 1}),
-        PluginConfig(name="VolumeBinding", args=VolumeBindingArgs()),
+        PluginConfig(name="VolumeBinding", args=VolumeBindingArgs(shape=STORAGE_SHAPE)),
         PluginConfig(name="InterPodAffinity", args=InterPodAffinityArgs()),
     )
 

@@ -10,6 +10,7 @@ import pytest
 
 from kubesched.config import ExtensionPoint, FeatureGates, expand_plugins, load_config
 from kubesched.config.model import KubeSchedulerProfile, Plugin, Plugins, PluginSet
+from kubesched.config.versions import Version
 from kubesched.errors import ConfigurationError
 
 RECORDED: list[dict[str, Any]] = json.loads(
@@ -50,7 +51,7 @@ def points_of(name: str, known: dict[str, str] | None = None) -> set[ExtensionPo
 @pytest.mark.parametrize("case", [pytest.param(case, id=case["name"]) for case in RECORDED])
 def test_recorded_profiles(case: dict[str, Any]) -> None:
     """kube-scheduler v1.36.4 runs exactly these plugins, in this order and with these weights."""
-    config = load_config(json.dumps(case["config"]), FeatureGates())
+    config = load_config(json.dumps(case["config"]), FeatureGates(version=Version(1, 36)))
     (profile,) = (profile for profile in config.profiles if profile.scheduler_name == case["schedulerName"])
     expanded = expand_plugins(profile, points_of)
     names = {point: [plugin["name"] for plugin in plugins] for point, plugins in case["plugins"].items()}

@@ -25,8 +25,8 @@ from kubesched.errors import ConfigurationError
 from kubesched.objects.affinity import NodeAffinity, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 
 FILTERS = [
-    "NodeUnschedulable",
     "NodeName",
+    "NodeUnschedulable",
     "TaintToleration",
     "NodeAffinity",
     "NodePorts",
@@ -85,7 +85,7 @@ def weighted(**weights: int) -> list[dict[str, Any]]:
         pytest.param([], ["NodeUnschedulable", "TaintToleration"], id="empty: only the mandatory ones"),
         pytest.param(
             names("GeneralPredicates"),
-            ["NodeUnschedulable", "NodeName", "TaintToleration", "NodeAffinity", "NodePorts", "NodeResourcesFit"],
+            ["NodeName", "NodeUnschedulable", "TaintToleration", "NodeAffinity", "NodePorts", "NodeResourcesFit"],
             id="general predicates",
         ),
         pytest.param(

@@ -9,6 +9,7 @@ import pytest
 from kubesched.config import FeatureGates, default_config, load_config, validate_config
 from kubesched.config.load import complete_config
 from kubesched.config.model import API_VERSION
+from kubesched.config.versions import Version
 from kubesched.errors import ConfigurationError
 
 DATA = Path(__file__).parents[2] / "data" / "config"
@@ -39,7 +40,7 @@ def test_every_mistake_as_kube_scheduler_reports_it() -> None:
     duplicate scheduler name is shown, where kube-scheduler prints `{}`.
     """
     with pytest.raises(ConfigurationError) as caught:
-        load_config((DATA / "every_mistake.yaml").read_text())
+        load_config((DATA / "every_mistake.yaml").read_text(), FeatureGates(version=Version(1, 36)))
     assert list(caught.value.problems) == (DATA / "every_mistake.expected.txt").read_text().splitlines()
 
 

@@ -128,7 +128,7 @@ async def test_flagz_and_statusz_in_text(call: Caller, open_app: Starlette, cloc
     assert flagz.endswith("\nconfig=/etc/s.yaml\nv=2\n")
     statusz = (await call(open_app, "/statusz")).body
     assert "Started: Tue Nov 14 22:13:20 UTC 2023\nUp: 1 hr 02 min 05 sec\n" in statusz
-    assert "Emulation version: 1.36\nPaths: /configz /explain /flagz /healthz /livez /metrics /readyz\n" in statusz
+    assert "Emulation version: 1.37\nPaths: /configz /explain /flagz /healthz /livez /metrics /readyz\n" in statusz
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ async def test_statusz_as_an_object(
         assert (body["kind"], body["reason"]) == ("Status", "NotAcceptable")
     else:
         assert answer.headers["content-type"].startswith(accept.partition(";")[0])
-        assert (body["kind"], body["apiVersion"], body["emulationVersion"]) == ("Statusz", api_version, "1.36")
+        assert (body["kind"], body["apiVersion"], body["emulationVersion"]) == ("Statusz", api_version, "1.37")
         assert ("warning" in answer.headers) is ("alpha" in api_version)
 
 

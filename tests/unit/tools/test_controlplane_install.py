@@ -6,7 +6,7 @@ import stat
 from pathlib import Path
 
 import pytest
-from tools.controlplane.install import NEEDED, PACKAGES, NotInstallableError, cache_folder, install
+from tools.controlplane.install import CHOICE, NEEDED, PACKAGES, NotInstallableError, cache_folder, install
 
 # Stands for the Go toolchain: notes its arguments, and writes the program that `-o` names.
 GO = """#!/bin/sh
@@ -70,7 +70,22 @@ def test_an_empty_cache_is_filled(environ: dict[str, str], toolchain: Path) -> N
     assert {path.name for path in folder.iterdir()} == set(PACKAGES)
     calls = (toolchain / "calls").read_text().splitlines()
     assert [call.split()[-1] for call in calls] == list(PACKAGES.values())
-    assert all("version.gitVersion=v1.36.4" in call for call in calls)
+    assert all("version.gitVersion=v1.37.1" in call and "-modfile=go.mod" in call for call in calls)
+
+
+def test_an_older_control_plane_stands_beside_it(environ: dict[str, str], toolchain: Path) -> None:
+    """One variable chooses the version: another folder, module file and name."""
+    put_program(toolchain, "go", GO.format(folder=toolchain))
+    older = {**environ, CHOICE: "1.36"}
+    assert install(older) != install(environ)
+    calls = (toolchain / "calls").read_text().splitlines()[: len(PACKAGES)]
+    assert all("version.gitVersion=v1.36.4" in call and "-modfile=v1.36.mod" in call for call in calls)
+
+
+def test_a_version_that_is_not_to_be_had(environ: dict[str, str]) -> None:
+    """Those that are, are named."""
+    with pytest.raises(NotInstallableError, match=r"^KUBESCHED_CONTROL_PLANE=1.20 is none of 1.37, 1.36$"):
+        install({**environ, CHOICE: "1.20"})
 
 
 def test_a_cache_that_is_there_is_not_built_again(environ: dict[str, str], toolchain: Path) -> None:

@@ -31,8 +31,8 @@ def hidden(obj: Any) -> Any:
 
 def clusters(file: Path) -> Iterator[tuple[str, Any, list[Any], list[Pod]]]:
     """Name, configuration, objects and pods of each recorded case, in the order of a first list."""
-    for _, cases in recordings(file):
-        for case in cases:
+    for recording in recordings(file):
+        for case in recording.cases:
             objects = sorted(map(decode_object, case["objects"]), key=_as_listed)
             manifests = case["pods"] if "pods" in case else [case["pod"]]
             pods = [decode_object({"apiVersion": "v1", "kind": "Pod", **manifest}) for manifest in manifests]

@@ -11,6 +11,7 @@ import (
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/backend/cache"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
@@ -189,6 +190,31 @@ func score(
 	best := byTotal[highest]
 	slices.Sort(best)
 	return scores, best, nil
+}
+
+// running are the plugins of each extension point, in order; those that score have a weight.
+func running(plugins *config.Plugins) object {
+	points := map[string]config.PluginSet{
+		"preEnqueue": plugins.PreEnqueue, "queueSort": plugins.QueueSort, "preFilter": plugins.PreFilter,
+		"filter": plugins.Filter, "postFilter": plugins.PostFilter, "preScore": plugins.PreScore, "score": plugins.Score,
+		"reserve": plugins.Reserve, "permit": plugins.Permit, "preBind": plugins.PreBind, "bind": plugins.Bind,
+		"postBind": plugins.PostBind,
+	}
+	answer := object{}
+	for point, set := range points {
+		var entries []object
+		for _, plugin := range set.Enabled {
+			entry := object{"name": plugin.Name}
+			if point == "score" {
+				entry["weight"] = plugin.Weight
+			}
+			entries = append(entries, entry)
+		}
+		if len(entries) > 0 {
+			answer[point] = entries
+		}
+	}
+	return answer
 }
 
 func said(status *fwk.Status) object {

@@ -1,6 +1,6 @@
 // The recorder tells what kube-scheduler decides: its own code, over objects in memory, one cycle per case.
 //
-//	recorder < cases > recordings
+//	recorder [-feature-gates=...] [-plugins] < cases > recordings
 //
 // Both are JSON, one case per line, as docs/conformance.md describes them; `expected` is filled in. A case that this
 // scheduler does not take (a configuration that is refused, say) gets `refused` instead.
@@ -45,8 +45,11 @@ type testCase struct {
 	Refused     string            `json:"refused,omitempty"`
 }
 
+var withPlugins bool
+
 func main() {
 	gates := flag.String("feature-gates", "", "as kube-scheduler's flag")
+	flag.BoolVar(&withPlugins, "plugins", false, "record which plugins run at each extension point, too")
 	flag.Parse()
 	if err := utilfeature.DefaultMutableFeatureGate.Set(*gates); err != nil {
 		fail(err)
@@ -95,6 +98,9 @@ func (c *testCase) record() {
 	}
 	if len(c.Pods) == 0 {
 		c.Expected, _ = decide(ctx, sched, pods[0])
+		if plugins, ok := sched.Profiles[pods[0].Spec.SchedulerName]; ok && withPlugins {
+			c.Expected["plugins"] = running(plugins.ListPlugins())
+		}
 		return
 	}
 	c.Expected = inTurn(ctx, sched, pods)
@@ -154,7 +160,7 @@ func (c *testCase) start(ctx context.Context, pods []*v1.Pod) (*scheduler.Schedu
 			scheduler.WithComponentConfigVersion(configured.TypeMeta.APIVersion),
 			scheduler.WithPercentageOfNodesToScore(configured.PercentageOfNodesToScore))
 	}
-	factory := scheduler.NewInformerFactory(client, 0)
+	factory := newInformerFactory(client)
 	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: client.EventsV1()})
 	sched, err := scheduler.New(ctx, client, factory, nil, profile.NewRecorderFactory(broadcaster), options...)
 	if err != nil {

@@ -26,9 +26,14 @@ func postFilter(
 	statuses := fitError.Diagnosis.NodeToStatus
 	all, best := candidates(ctx, plugins, state, pod, statuses)
 	result, status := plugins.RunPostFilterPlugins(ctx, state, pod, statuses)
-	fitError.Diagnosis.PostFilterMsg = status.Message()
+	message := status.Message()
+	if status.IsSuccess() && result != nil && len(best) > 0 {
+		// It names the node that chance has chosen. The first one by name stands for those that are equally good.
+		message = strings.Replace(message, "node "+result.NominatedNodeName+",", "node "+best[0].Name()+",", 1)
+	}
+	fitError.Diagnosis.PostFilterMsg = message
 	answer := object{
-		"code": status.Code().String(), "message": status.Message(),
+		"code": status.Code().String(), "message": message,
 		"nominatedNode": nil, "acceptable": []object{}, "candidates": []object{},
 	}
 	if status.IsSuccess() && result != nil && len(best) > 0 {

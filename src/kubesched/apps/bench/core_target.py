@@ -21,8 +21,9 @@ from kubesched.apps.run.scheduler import GC_THRESHOLDS
 from kubesched.apps.simulate.memory_api import MemoryApi
 from kubesched.clock import Clock, utc
 from kubesched.config import FeatureGates, default_config, load_config_file
-from kubesched.config.feature_gates import CURRENT_VERSION, stage_at
+from kubesched.config.feature_gates import stage_at
 from kubesched.config.gate_table import DEPENDENCIES
+from kubesched.config.versions import CURRENT_VERSION
 from kubesched.errors import ConfigurationError
 from kubesched.objects import KINDS, Node, Pod, decode_object
 from kubesched.objects.completion import completed

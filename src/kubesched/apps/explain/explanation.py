@@ -82,6 +82,10 @@ class ExplainsPreemption(Protocol):
         """Victims by node name: (of all candidates, of those that are equally good in the end)."""
         ...
 
+    def status_of(self, node_name: str, victims: Victims) -> Status:
+        """Its answer if it takes this candidate."""
+        ...
+
 
 async def explain(assembled: Assembled, pod: Pod, *, wanted_node: str = "", seek_remedies: bool = False) -> Explanation:
     """Why a pod would go where it would go, or nowhere, and what would change that if `seek_remedies`.
@@ -196,10 +200,12 @@ async def _preemption(profile: Profile, fit: FeasibleNodes, diagnosis: Diagnosis
     reasons: list[str] = []
     for plugin in profile.post_filters:
         if isinstance(plugin, ExplainsPreemption):
-            candidates, acceptable = map(_views, plugin.dry_run(fit.state, fit.pod, diagnosis))
-            if acceptable:
-                nominated = min(candidate.node for candidate in acceptable)
-                return PreemptionView(Status(), nominated, tuple(acceptable), tuple(candidates))
+            found, best = plugin.dry_run(fit.state, fit.pod, diagnosis)
+            candidates, acceptable = _views(found), _views(best)
+            if best:
+                nominated = min(best)
+                status = plugin.status_of(nominated, best[nominated])
+                return PreemptionView(status, nominated, tuple(acceptable), tuple(candidates))
         status = await _post_filter_status(plugin, fit, diagnosis)
         if not status.is_rejection or status.code is Code.UNRESOLVABLE:
             return PreemptionView(status, None, (), ())

@@ -76,7 +76,7 @@ class Simulation:
         self,
         config: Configuration = None,
         *,
-        feature_gates: str = "",
+        feature_gates: str | FeatureGates = "",
         emulated_version: str = "",
         plugins: Mapping[str, PluginFactory] | None = None,
         seed: int = 0,
@@ -87,7 +87,9 @@ class Simulation:
             "plugins": plugins,
             "seed": seed,
         }
-        self.gates = gates = FeatureGates.parse(feature_gates, emulated_version=emulated_version)
+        if isinstance(feature_gates, str):
+            feature_gates = FeatureGates.parse(feature_gates, emulated_version=emulated_version)
+        self.gates = gates = feature_gates
         self.clock = VirtualClock()
         self.events: list[tuple[str, str, str]] = []
         """(pod, reason, note) of every event that the scheduler recorded."""

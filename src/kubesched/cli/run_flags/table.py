@@ -1,4 +1,4 @@
-"""Every flag of kube-scheduler v1.36, by section."""
+"""Every flag of kube-scheduler v1.37, by section."""
 
 from __future__ import annotations
 
@@ -121,9 +121,9 @@ SECTIONS: Final[Mapping[str, tuple[Flag, ...]]] = {
         Flag("leader-elect-retry-period", DURATION, seconds(2), "How long between two attempts to get or renew."),
     ),
     "feature gate": (
-        Flag("emulated-version", STRINGS, (), "Behave as this minor version, e.g. 1.35 or kube=1.35 (1.33 to 1.36)."),
+        Flag("emulated-version", STRINGS, (), "Behave as this minor version, e.g. 1.36 or kube=1.36 (1.34 to 1.37)."),
         Flag("feature-gates", GATES, "", "Gate=true|false, comma-separated; may be repeated. These can be set:"),
-        Flag("min-compatibility-version", STRINGS, (), "Oldest version of other components (1.33 to 1.36)."),
+        Flag("min-compatibility-version", STRINGS, (), "Oldest version of other components (1.34 to 1.37)."),
     ),
     "metrics": (
         Flag("allow-metric-labels", MAPPING, {}, "metric,label=value,value…: all other values show as `unexpected`."),

@@ -9,7 +9,7 @@ from typing import Final
 from kubesched.cluster.kubelet.node_shapes import GENERAL, PODS_PER_NODE
 from kubesched.objects.base import Json
 
-KUBELET_VERSION: Final = "v1.36.4"
+KUBELET_VERSION: Final = "v1.37.1"
 HOST_RANGE: Final = ipaddress.ip_network("172.16.0.0/12")
 POD_RANGE: Final = ipaddress.ip_network("10.128.0.0/9")
 ADDRESSES_PER_NODE: Final = 256

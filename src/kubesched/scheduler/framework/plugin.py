@@ -22,6 +22,7 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
+from kubesched.config.behaviours import Behaviour
 from kubesched.objects import Pod, PodGroup
 from kubesched.scheduler.columns import Integers, LabelColumn, NodeView, PodInfo, PodTemplate, Positions
 from kubesched.scheduler.framework.cycle_state import CycleState
@@ -64,6 +65,9 @@ class Plugin:
     """Base of all plugins. `name` must be unique; it is what configuration files say."""
 
     name: ClassVar[str]
+
+    points_since: ClassVar[Mapping[str, Behaviour]] = {}
+    """Extension points that the plugin serves only where Kubernetes' version has this behaviour."""
 
     depends_on: ClassVar[DependsOn] = DependsOn.ANYTHING
     """How long answers of PreFilter and Filter (and of Score, unless `score_depends_on` says otherwise) stay true."""

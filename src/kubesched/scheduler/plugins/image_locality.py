@@ -7,6 +7,7 @@ from typing import Final
 
 import numpy as np
 
+from kubesched.config.behaviours import IMAGE_VOLUMES_COUNT
 from kubesched.scheduler.columns import Integers, NodeView, PodTemplate
 from kubesched.scheduler.columns.images import ImageState
 from kubesched.scheduler.framework import MAX_SCORE, CycleState, DependsOn, Handle, ScorePlugin
@@ -16,7 +17,7 @@ NAME: Final = "ImageLocality"
 
 _MEBIBYTE: Final = 1 << 20
 _LEAST: Final = 23 * _MEBIBYTE
-_MOST_PER_CONTAINER: Final = 1000 * _MEBIBYTE
+_MOST_PER_IMAGE: Final = 1000 * _MEBIBYTE
 """Less than the one counts as nothing, more than the other as no more: where most images of registries lie between."""
 
 
@@ -31,10 +32,11 @@ class ImageLocality(ScorePlugin):
 
     def __init__(self, args: None, handle: Handle) -> None:
         self._nodes = handle.cluster.nodes
+        self._counts_volumes = handle.gates.follows(IMAGE_VOLUMES_COUNT)
         self._images = PerTemplate(lambda pod: tuple(_images_of(pod)))
 
     def signature(self, pod: PodTemplate) -> Hashable:
-        return (self._images.of(pod), len(pod.spec.containers) + len(pod.spec.init_containers))
+        return (self._images.of(pod), self._image_count(pod))
 
     def external_version(self, pod: PodTemplate) -> Hashable:
         return (self._nodes.images.version, self._nodes.node_count)
@@ -45,10 +47,15 @@ class ImageLocality(ScorePlugin):
         for image in self._images.of(pod):
             if (found := known.get(image)) is not None:
                 present[found.row_array()] += _scaled_size(found, nodes.table.node_count)
-        most = _MOST_PER_CONTAINER * (len(pod.spec.containers) + len(pod.spec.init_containers))
+        most = _MOST_PER_IMAGE * self._image_count(pod)
         counted = np.minimum(np.maximum(present[nodes.rows], _LEAST), most)
         scores: Integers = (counted - _LEAST) * MAX_SCORE // (most - _LEAST)
         return scores
+
+    def _image_count(self, pod: PodTemplate) -> int:
+        """How many images the most is asked of: those of volumes used to add to the sum, but not to the most."""
+        volumes = sum(volume.image is not None for volume in pod.spec.volumes) if self._counts_volumes else 0
+        return len(pod.spec.containers) + len(pod.spec.init_containers) + volumes
 
 
 def _images_of(pod: PodTemplate) -> Iterator[str]:

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Final
+from typing import ClassVar, Final
 
 import numpy as np
 
-from kubesched.scheduler.columns import NodeView, PodTemplate
+from kubesched.config.behaviours import NODE_CHECKS_PRE_FILTER
+from kubesched.scheduler.columns import NodeView, PodInfo, PodTemplate
 from kubesched.scheduler.framework import (
+    SUCCESS,
     Action,
     ClusterEvent,
     CycleState,
     DependsOn,
     EventHint,
     FilterPlugin,
+    PreFilterPlugin,
+    PreFilterResult,
     Reason,
     Resource,
+    Status,
     Verdict,
 )
 
@@ -24,14 +29,19 @@ NAME: Final = "NodeName"
 OTHER_NODE: Final = Reason.unresolvable("node(s) didn't match the requested node name")
 
 
-class NodeName(FilterPlugin):
+class NodeName(PreFilterPlugin, FilterPlugin):
     """Rejects every node but the one that the pending pod names."""
 
     name = NAME
+    points_since: ClassVar = {"preFilter": NODE_CHECKS_PRE_FILTER}
     depends_on = DependsOn.NODE
 
     def signature(self, pod: PodTemplate) -> Hashable:
         return pod.wanted_node
+
+    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> tuple[PreFilterResult, Status]:
+        wanted = pod.template.wanted_node
+        return PreFilterResult(frozenset((wanted,)) if wanted else None), SUCCESS
 
     def filter_nodes(self, state: CycleState, pod: PodTemplate, nodes: NodeView) -> Verdict:
         if not pod.wanted_node:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Final
+from typing import ClassVar, Final
 
+from kubesched.config.behaviours import NODE_CHECKS_PRE_FILTER
 from kubesched.objects import Node, Pod
 from kubesched.objects.affinity import Taint
 from kubesched.objects.tolerations import Tolerations
 from kubesched.scheduler.columns import NodeView, PodInfo, PodTemplate
 from kubesched.scheduler.framework import (
+    SUCCESS,
     Action,
     ClusterEvent,
     CycleState,
@@ -17,8 +19,10 @@ from kubesched.scheduler.framework import (
     EventHint,
     FilterPlugin,
     Hint,
+    PreFilterPlugin,
     Reason,
     Resource,
+    Status,
     Verdict,
 )
 
@@ -27,14 +31,18 @@ UNSCHEDULABLE: Final = Reason.unresolvable("node(s) were unschedulable")
 UNSCHEDULABLE_TAINT: Final = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 
 
-class NodeUnschedulable(FilterPlugin):
+class NodeUnschedulable(PreFilterPlugin, FilterPlugin):
     """A cordoned node takes only pods that tolerate the unschedulable taint."""
 
     name = NAME
+    points_since: ClassVar = {"preFilter": NODE_CHECKS_PRE_FILTER}
     depends_on = DependsOn.NODE
 
     def signature(self, pod: PodTemplate) -> Hashable:
         return pod.spec.tolerations
+
+    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Status:
+        return SUCCESS
 
     def filter_nodes(self, state: CycleState, pod: PodTemplate, nodes: NodeView) -> Verdict:
         if pod.tolerates(UNSCHEDULABLE_TAINT):

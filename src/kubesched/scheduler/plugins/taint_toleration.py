@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
 from functools import partial
-from typing import Final
+from typing import ClassVar, Final
 
 from msgspec.structs import replace
 
+from kubesched.config.behaviours import NODE_CHECKS_PRE_FILTER
 from kubesched.objects import Node, Pod
 from kubesched.objects.affinity import Taint, Toleration
 from kubesched.objects.pod import PodSpec
@@ -25,6 +26,7 @@ from kubesched.scheduler.framework import (
     Handle,
     Hint,
     PodChange,
+    PreFilterPlugin,
     PreScorePlugin,
     Reason,
     Resource,
@@ -44,10 +46,11 @@ _NODE_STATE: Final = "node.kubernetes.io/"
 _MOST_PROPOSED: Final = 8
 
 
-class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin):
+class TaintToleration(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
     """Rejects nodes with an untolerated NoSchedule or NoExecute taint; the fewer PreferNoSchedule ones, the better."""
 
     name = NAME
+    points_since: ClassVar = {"preFilter": NODE_CHECKS_PRE_FILTER}
     depends_on = DependsOn.NODE
     normalizes_by_value = True
 
@@ -57,6 +60,9 @@ class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin):
 
     def signature(self, pod: PodTemplate) -> Hashable:
         return pod.spec.tolerations
+
+    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Status:
+        return SUCCESS
 
     def filter_nodes(self, state: CycleState, pod: PodTemplate, nodes: NodeView) -> Verdict:
         return Verdict(nodes.by_taint_set(lambda taints: self._is_kept_away(pod, taints)), (UNTOLERATED,))

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache
 from typing import Final
 
+from kubesched.config.feature_gates import FeatureGates
 from kubesched.config.model import ExtensionPoint, KubeSchedulerProfile
 from kubesched.errors import ConfigurationError, what_and_where
 from kubesched.scheduler.framework import (
@@ -35,7 +36,7 @@ def merged_registry(in_tree: Registry, out_of_tree: Registry) -> dict[str, Plugi
     return {**in_tree, **out_of_tree}
 
 
-def points_of(registry: Registry) -> Callable[[str], Collection[ExtensionPoint] | None]:
+def points_of(registry: Registry, gates: FeatureGates) -> Callable[[str], Collection[ExtensionPoint] | None]:
     """A function from a plugin's name to its extension points; it returns None for an unknown name."""
 
     def points(name: str) -> Collection[ExtensionPoint] | None:
@@ -44,7 +45,12 @@ def points_of(registry: Registry) -> Callable[[str], Collection[ExtensionPoint] 
             return None
         if not isinstance(plugin, type):
             raise ConfigurationError([f"plugin {name}: {plugin!r} is no class"])
-        return [ExtensionPoint(point) for point in points_served(plugin)]
+        since = getattr(plugin, "points_since", {})
+        return [
+            ExtensionPoint(point)
+            for point in points_served(plugin)
+            if point not in since or gates.follows(since[point])
+        ]
 
     return cache(points)  # every point of a profile asks about every plugin
 

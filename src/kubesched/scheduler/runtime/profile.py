@@ -77,7 +77,7 @@ class Profile:
         self.handle = ProfileHandle(self.name, services, actions or SchedulerActions())
         self._clock = services.clock
         self._observer: PluginObserver = observer or SilentObserver()
-        expanded = expand_plugins(config, points_of(registry))
+        expanded = expand_plugins(config, points_of(registry, services.gates))
         self.plugins = {name: build(name, registry, config, self.handle) for name in expanded.names()}
         self._at = {point: tuple(self.plugins[name] for name in names) for point, names in expanded.at.items()}
         self.score_weights = expanded.weights[ExtensionPoint.SCORE]

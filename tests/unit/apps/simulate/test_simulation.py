@@ -193,7 +193,7 @@ def test_the_same_seed_gives_the_same_placements() -> None:
 @pytest.mark.parametrize(("members", "placed"), [(1, 0), (2, 2)], ids=["half a gang waits", "a whole gang is placed"])
 def test_feature_gates(members: int, placed: int) -> None:
     """What is off by default can be tried."""
-    with Simulation(feature_gates="GenericWorkload=true,GangScheduling=true") as simulation:
+    with Simulation(feature_gates="GenericWorkload=true") as simulation:
         simulation.add(make_node("a"), make_pod_group("gang", min_count=2))
         simulation.add(*(make_pod(f"p{number}", group="gang") for number in range(members)))
         assert sum(node == "a" for node in simulation.schedule().values()) == placed

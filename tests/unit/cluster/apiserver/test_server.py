@@ -82,7 +82,7 @@ async def test_plain_http_needs_no_token() -> None:
     await server.start()
     try:
         assert server.address.startswith("http://")
-        assert (await fetch(server, "/version", token=""))[1]["gitVersion"] == "v1.36.4"
+        assert (await fetch(server, "/version", token=""))[1]["gitVersion"] == "v1.37.1"
     finally:
         await server.stop()
 

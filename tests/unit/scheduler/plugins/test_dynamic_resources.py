@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from kubesched.apps.simulate.memory_api import MemoryApi
+from kubesched.config import FeatureGates
+from kubesched.config.versions import Version
 from kubesched.objects import Pod, ResourceClaim, ResourceSlice, convert, to_builtins
 from kubesched.scheduler.columns import PodInfo
 from kubesched.scheduler.framework import CycleState, DependsOn, Diagnosis, Hint, Resource, Status
@@ -232,7 +234,11 @@ def test_selectors_are_asked_about_the_devices_of_other_nodes_in_a_slice() -> No
     slice_ = fabric({"perDeviceNodeSelection": True}, on_a, {"name": "y", "nodeName": "b"})
     everything = {"allocationMode": "All", "selectors": [{"cel": {"expression": NUMA_0}}]}
     answer = asked(claim_for(**everything), slice_)
-    problem = "claim default/claim: selector #0: CEL runtime error: no such key: numa"
+    problem = (
+        "claim default/claim: selector #0 on device gpu.example.com/fabric/y: CEL runtime error: no such key: numa. "
+        "consider using CEL optional chaining (.? followed by orValue()) or guarding the check with has() for optional "
+        "fields"
+    )
     assert answer.statuses["a"] == Status.failed(problem).by("DynamicResources")
     first = {"selectors": [{"cel": {"expression": NUMA_0}}]}
     assert "a" not in rejections(asked(claim_for(**first), slice_)), "found before the other one is looked at"
@@ -315,7 +321,9 @@ async def _post_filter(handle: FakeHandle, pod: Pod, *, filtered: bool = True) -
 
 async def test_post_filter() -> None:
     """A claim that ties the pod to a node where it does not fit is given back; else there is nothing to do."""
-    assert await _post_filter(FakeHandle(), make_pod("plain")) == Status.unschedulable("no new claims to deallocate")
+    assert await _post_filter(FakeHandle(), make_pod("plain")) == Status.unschedulable()
+    old = FakeHandle(gates=FeatureGates(version=Version(1, 36)))
+    assert await _post_filter(old, make_pod("plain")) == Status.unschedulable("no new claims to deallocate")
     assert (await _post_filter(FakeHandle(), make_pod("plain"), filtered=False)).message == "not found"
     field = {"key": "metadata.name", "operator": "In", "values": ["gone"]}
     allocation = {"nodeSelector": {"nodeSelectorTerms": [{"matchFields": [field]}]}}

@@ -21,7 +21,7 @@ from kubesched.testing import make_node, make_pod, make_pod_group
 from kubesched.testing.device_builders import make_device_class, make_resource_claim, make_resource_slice
 from kubesched.testing.handle import FakeHandle
 
-GATES = FeatureGates({"DRAWorkloadResourceClaims": True, "GenericWorkload": True, "GangScheduling": True})
+GATES = FeatureGates({"DRAWorkloadResourceClaims": True, "GenericWorkload": True})
 OF_GROUP = {"apiGroup": "scheduling.k8s.io", "resource": "podgroups", "name": "group", "uid": "default/group"}
 GROUP_OWNER = {"apiVersion": "scheduling.k8s.io/v1alpha2", "kind": "PodGroup", "name": "group", "uid": "default/group"}
 NAMED = {"name": "c", "resourceClaimName": "claim"}
@@ -221,7 +221,7 @@ async def test_a_pod_that_is_not_bound_leaves_the_groups_reservation() -> None:
 
 ELSEWHERE = claim("claim", OF_GROUP, node="b")
 UNRESERVED = Status.unresolvable("ResourceClaim unreserved for PodGroup")
-STUCK = Status.unschedulable("still not schedulable")
+STUCK = Status.unschedulable()
 
 
 @pytest.mark.parametrize(

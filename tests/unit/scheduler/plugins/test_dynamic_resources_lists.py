@@ -82,5 +82,8 @@ def test_constraints_do_not_know_lists(constraint: Any, lists: bool) -> None:
 
 def test_without_the_gate_no_condition_has_an_answer() -> None:
     """Lists are of an unknown type then."""
-    problem = "claim default/claim: selector #0: CEL runtime error: attribute links: unsupported attribute value"
+    problem = (
+        "claim default/claim: selector #0 on device gpu.example.com/n/x: CEL runtime error: attribute links: "
+        "unsupported attribute value"
+    )
     assert chosen({"x": strings("a")}, [request("one", "true")], lists=False) == problem

@@ -6,6 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kubesched.config import FeatureGates
+from kubesched.config.versions import Version
 from kubesched.scheduler.framework import CycleState
 from kubesched.scheduler.plugins.image_locality import ImageLocality
 from kubesched.testing import make_node, make_pod
@@ -43,15 +45,18 @@ def test_a_rare_image_counts_for_less() -> None:
     assert plugin.external_version(template) != before
 
 
-def test_init_containers_and_image_volumes_count() -> None:
-    """All present images are summed; volumes do not raise what counts as most."""
-    handle = FakeHandle().load(make_node("n", images={"app:1": 100 * MB, "init:1": 200 * MB, "data:1": 400 * MB}))
+@pytest.mark.parametrize(("version", "most"), [("1.36", 2000), ("1.37", 3000)])
+def test_init_containers_and_image_volumes_count(version: str, most: int) -> None:
+    """All present images are summed. ImageVolumesCount: until v1.36 volumes did not raise what counts as most."""
+    handle = FakeHandle(gates=FeatureGates(version=Version.parse(version))).load(
+        make_node("n", images={"app:1": 100 * MB, "init:1": 200 * MB, "data:1": 400 * MB})
+    )
     pod = make_pod(
         image="app:1",
         init_containers=[{"name": "i", "image": "init:1"}],
         volumes=[{"name": "v", "image": {"reference": "data:1"}}],
     )
-    assert ask(ImageLocality(None, handle), pod, handle.cluster).scores == {"n": 100 * (700 - 23) // (2000 - 23)}
+    assert ask(ImageLocality(None, handle), pod, handle.cluster).scores == {"n": 100 * (700 - 23) // (most - 23)}
 
 
 def test_the_first_reported_size_is_used() -> None:

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
+from kubesched.config import FeatureGates
 from kubesched.config.plugin_args import InterPodAffinityArgs
+from kubesched.config.versions import Version
 from kubesched.objects import Namespace, Node, Pod
 from kubesched.objects.codec import convert
 from kubesched.scheduler.framework import Code, CycleState, DependsOn, EventHint, Hint
@@ -147,8 +149,8 @@ def test_filter(placed: list[Pod], incoming: Pod, rejected: dict[str, str]) -> N
         pytest.param(
             {"namespaceSelector": {"matchExpressions": [{"key": "team", "operator": "DoesNotExist"}]}},
             "other",
-            True,
-            id="a selector that no labels satisfy selects even namespaces that have the label",
+            False,
+            id="a selector that no labels satisfy does not select a namespace that has the label",
         ),
     ],
 )
@@ -158,6 +160,18 @@ def test_namespaces_of_the_incoming_pods_terms(scope: dict[str, Any], namespace:
     handle = FakeHandle().load(*ZONES, other, pod("w", "a1", namespace=namespace, labels=WEB_LABELS))
     answer = ask(InterPodAffinity(None, handle), pod(near=(term(**scope),)), handle.cluster)
     assert answer.statuses["a1"].is_success is is_near
+
+
+@pytest.mark.parametrize(("version", "is_near"), [("1.36", True), ("1.37", False)])
+def test_a_selector_that_no_labels_satisfy(version: str, is_near: bool) -> None:
+    """NamespaceSelectorIsResolved: until v1.36 it selected namespaces that have the label, too."""
+    other = convert({"metadata": {"name": "other", "labels": {"team": "a"}}}, Namespace)
+    gates = FeatureGates(version=Version.parse(version))
+    handle = FakeHandle(gates=gates).load(*ZONES, other, pod("w", "a1", namespace="other", labels=WEB_LABELS))
+    for operator in ({"operator": "DoesNotExist"}, {"operator": "NotIn", "values": ["a"]}):
+        scope: dict[str, Any] = {"namespaceSelector": {"matchExpressions": [{"key": "team", **operator}]}}
+        answer = ask(InterPodAffinity(None, handle), pod(near=(term(**scope),)), handle.cluster)
+        assert answer.statuses["a1"].is_success is is_near
 
 
 def test_a_namespace_that_changes_its_labels_is_seen() -> None:

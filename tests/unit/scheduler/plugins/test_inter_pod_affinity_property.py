@@ -45,7 +45,7 @@ def _terms(pod: Pod, kind: str, when: str) -> list[tuple[int, Any]]:
     return [(item.weight, item.pod_affinity_term) for item in part.preferred_during_scheduling_ignored_during_execution]
 
 
-def _speaks_of(term: Any, owner: Pod, other: Pod, *, owner_is_incoming: bool) -> bool:
+def _speaks_of(term: Any, owner: Pod, other: Pod) -> bool:
     if not _selects(term.label_selector, other.metadata.labels):
         return False
     if not term.namespaces and term.namespace_selector is None:
@@ -53,7 +53,7 @@ def _speaks_of(term: Any, owner: Pod, other: Pod, *, owner_is_incoming: bool) ->
     if other.metadata.namespace in term.namespaces:
         return True
     labels = NAMESPACES.get(other.metadata.namespace, {})
-    return _selects(term.namespace_selector, labels) or (owner_is_incoming and _selects(term.namespace_selector, {}))
+    return _selects(term.namespace_selector, labels)
 
 
 def _selects(selector: Any, labels: Mapping[str, str]) -> bool:
@@ -69,7 +69,7 @@ def plain_filter(pod: Pod, node: str, world: World) -> str:
     friends = [
         (other, world.labels[where])
         for other, where in world.placed()
-        if all(_speaks_of(term, pod, other, owner_is_incoming=True) for term in affinity)
+        if all(_speaks_of(term, pod, other) for term in affinity)
     ]
     if any(term.topology_key not in here for term in affinity):
         return "affinity"
@@ -78,15 +78,15 @@ def plain_filter(pod: Pod, node: str, world: World) -> str:
     )
     if not has_company:
         seen = any(term.topology_key in labels for _, labels in friends for term in affinity)
-        if seen or not all(_speaks_of(term, pod, pod, owner_is_incoming=True) for term in affinity):
+        if seen or not all(_speaks_of(term, pod, pod) for term in affinity):
             return "affinity"
     for _, term in _terms(pod, "pod_anti_affinity", "required"):
         for other, where in world.placed():
-            if _is_near(term, here, world.labels[where]) and _speaks_of(term, pod, other, owner_is_incoming=True):
+            if _is_near(term, here, world.labels[where]) and _speaks_of(term, pod, other):
                 return "anti-affinity"
     for other, where in world.placed():
         for _, term in _terms(other, "pod_anti_affinity", "required"):
-            if _is_near(term, here, world.labels[where]) and _speaks_of(term, other, pod, owner_is_incoming=False):
+            if _is_near(term, here, world.labels[where]) and _speaks_of(term, other, pod):
                 return "existing"
     return ""
 
@@ -109,7 +109,7 @@ def plain_scores(pod: Pod, nodes: list[str], world: World) -> list[int] | None:
         ]
         for weight, term, owner, target in said:
             there = world.labels[where]
-            if term.topology_key in there and _speaks_of(term, owner, target, owner_is_incoming=owner is pod):
+            if term.topology_key in there and _speaks_of(term, owner, target):
                 anything = True
                 for node in nodes:
                     raw[node] += weight if _is_near(term, world.labels[node], there) else 0

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kubesched.config.feature_gates import FeatureGates, Version
+from kubesched.config.feature_gates import FeatureGates
+from kubesched.config.versions import Version
 from kubesched.objects import Node, Pod
 from kubesched.scheduler.framework import Code, CycleState, Hint
 from kubesched.scheduler.plugins.node_declared_features import NodeDeclaredFeatures, required_features

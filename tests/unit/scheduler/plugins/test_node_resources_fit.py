@@ -15,6 +15,7 @@ from kubesched.config.plugin_args import (
     ScoringStrategy,
     UtilizationShapePoint,
 )
+from kubesched.config.versions import Version
 from kubesched.objects import Pod
 from kubesched.objects.pod_resources import allocation_score_requests, incoming_requests, scheduled_usage
 from kubesched.scheduler.framework import FIXED, Code, CycleState, DependsOn, NodeInfo
@@ -232,7 +233,7 @@ def test_scores_by_devices_are_not_kept() -> None:
 
 def test_devices_are_not_scored_with_the_gate_off() -> None:
     """Without DRAExtendedResource a resource is what nodes say."""
-    handle = FakeHandle(gates=FeatureGates({"DRAExtendedResource": False}))
+    handle = FakeHandle(gates=FeatureGates({"DRAExtendedResource": False}, version=Version(1, 36)))
     handle.load(make_device_class("gpu", extended_resource=GPU), make_node("n"), *make_devices_of("n", 4))
     args = {"scoring_strategy": strategy("LeastAllocated", ResourceSpec(name=GPU)), "ignored_resources": (GPU,)}
     assert ask(fit(handle, **args), make_pod(requests={GPU: 1}), handle.cluster).scores == {"n": 0}

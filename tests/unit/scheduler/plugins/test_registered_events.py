@@ -1,4 +1,4 @@
-"""Which events each in-tree plugin registers: those of kube-scheduler v1.36.4 with SchedulerQueueingHints."""
+"""Which events each in-tree plugin registers: those of kube-scheduler v1.37."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ REGISTERED: Mapping[str, Events] = {
     "DefaultPreemption": {Resource.POD: Action.DELETE},
     "DynamicResources": {
         Resource.NODE: NODE_LABELS | Action.UPDATE_NODE_ALLOCATABLE,
-        Resource.RESOURCE_CLAIM: ANEW,
+        Resource.RESOURCE_CLAIM: ANEW | Action.DELETE,
         Resource.POD: Action.UPDATE_POD_GENERATED_RESOURCE_CLAIM,
         Resource.DEVICE_CLASS: ANEW,
         Resource.RESOURCE_SLICE: ANEW,
@@ -97,7 +97,7 @@ def by_resource(hints: Iterable[EventHint]) -> Events:
 @pytest.fixture(scope="module")
 def registered() -> Mapping[str, Events]:
     """What the plugins of the default profile register, with the gates that bring those in which are off by default."""
-    names = ("GenericWorkload", "GangScheduling", "NodeDeclaredFeatures", "DRAExtendedResource")
+    names = ("GenericWorkload", "NodeDeclaredFeatures", "DRAExtendedResource")
     gates = FeatureGates(dict.fromkeys(names, True))
     dependencies = Dependencies(api=MemoryApi(), recorder=RecordingRecorder(), clock=VirtualClock(), random=Random(0))
     [profile] = build_scheduler(default_config(gates), gates, dependencies).profiles.values()

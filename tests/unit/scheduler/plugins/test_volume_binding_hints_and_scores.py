@@ -6,6 +6,7 @@ import pytest
 
 from kubesched.config.feature_gates import FeatureGates
 from kubesched.config.plugin_args import UtilizationShapePoint, VolumeBindingArgs
+from kubesched.config.versions import Version
 from kubesched.objects import CSIDriver
 from kubesched.scheduler.framework import Hint
 from kubesched.scheduler.plugins.volume_binding import VolumeBinding
@@ -91,9 +92,11 @@ def test_scores_by_storage_with_the_gate(objects: list[Any], expected: dict[str,
     assert ask(plugin, make_pod(), handle.cluster).scores == {"n": 0, "m": 0}
 
 
-def test_does_not_score_by_default() -> None:
-    """The gate is off in this version."""
-    handle = FakeHandle().load(make_node("n"), STATIC, claim(), make_pv("v", storage_class="sc"))
+def test_does_not_score_before_1_37() -> None:
+    """The gate was off."""
+    handle = FakeHandle(gates=FeatureGates(version=Version(1, 36))).load(
+        make_node("n"), STATIC, claim(), make_pv("v", storage_class="sc")
+    )
     assert ask(VolumeBinding(VolumeBindingArgs(), handle), make_pod(claims=["c"]), handle.cluster).scores is None
 
 

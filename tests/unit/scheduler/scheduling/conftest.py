@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from kubesched.apps.simulate.memory_api import MemoryApi
 from kubesched.clock import VirtualClock
 from kubesched.config import FeatureGates, default_config, load_config
+from kubesched.config.versions import Version
 from kubesched.objects import Pod, ResourceClaim
 from kubesched.objects.pod import PodCondition
 from kubesched.scheduler.build import Assembled, Dependencies, build_scheduler
@@ -35,7 +36,7 @@ class WholeScheduler:
         profiles: Sequence[str] = ("default-scheduler",),
         extenders: Sequence[Any] = (),
     ) -> None:
-        enabled = FeatureGates(dict.fromkeys(gates, True))
+        enabled = FeatureGates(dict.fromkeys(gates, True), version=Version(1, 36))
         config = default_config(enabled)
         config = replace(config, profiles=tuple(replace(config.profiles[0], scheduler_name=name) for name in profiles))
         self.clock, self.recorder, api = VirtualClock(), RecordingRecorder(), MemoryApi()

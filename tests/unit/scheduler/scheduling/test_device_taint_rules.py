@@ -19,7 +19,7 @@ from kubesched.testing import (
 
 ON = FeatureGates({"DRADeviceTaintRules": True})
 OWN = {"key": "own", "effect": "NoExecute"}
-CANNOT = "0/1 nodes are available: 1 cannot allocate all claims. still not schedulable, preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling."  # noqa: E501 - one message
+CANNOT = "0/1 nodes are available: 1 cannot allocate all claims. preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling."  # noqa: E501 - one message
 
 
 def gpus(*devices: Any) -> ResourceSlice:
@@ -107,7 +107,7 @@ async def test_a_rule_wakes_pods_as_its_slices_would(new_bench: Any) -> None:
         pytest.param(ON, "NoSchedule", "", id="NoSchedule"),
         pytest.param(ON, "NoExecute", "", id="NoExecute"),
         pytest.param(ON, "None", "n", id="an effect that is none"),
-        pytest.param(FeatureGates(), "NoSchedule", "n", id="the gate is off"),
+        pytest.param(FeatureGates({"DRADeviceTaintRules": False}), "NoSchedule", "n", id="the gate is off"),
     ],
 )
 async def test_a_pod_waits_until_the_rule_is_gone(new_bench: Any, gates: FeatureGates, effect: str, node: str) -> None:

@@ -73,7 +73,7 @@ async def test_the_algorithm_ends_when_the_node_is_chosen(new_bench: Any) -> Non
 
 async def test_pods_of_a_group_are_measured_one_by_one(new_bench: Any) -> None:
     """The time of the others is not theirs; a search that was in vain counts, too."""
-    gates = FeatureGates({"GenericWorkload": True, "GangScheduling": True})
+    gates = FeatureGates({"GenericWorkload": True})
     bench = new_bench(Slow, gates=gates, attempts=(written := Written()))
     bench.add(make_node("n1", cpu="1"), make_pod_group(min_count=3))
     bench.add(*(make_pod(f"p{number}", cpu=cpu, group="group") for number, cpu in enumerate(("500m", "500m", "2"))))

@@ -18,7 +18,7 @@ from kubesched.testing import (
     make_resource_slice,
 )
 
-GANG = FeatureGates({"GenericWorkload": True, "GangScheduling": True})
+GANG = FeatureGates({"GenericWorkload": True})
 
 
 def member(name: str, *claims: str, group: str = "group", **pod: Any) -> Pod:
@@ -118,7 +118,7 @@ async def test_a_pod_that_is_not_bound_leaves_the_device_to_the_others(new_bench
     assert [consumer.name for consumer in claim_of(bench).status.reserved_for] == ["p1", "p0"]
 
 
-GROUP_CLAIMS = {"GenericWorkload": True, "GangScheduling": True, "DRAWorkloadResourceClaims": True}
+GROUP_CLAIMS = {"GenericWorkload": True, "DRAWorkloadResourceClaims": True}
 
 
 async def test_a_claim_of_the_group_is_reserved_once(new_bench: Any) -> None:

@@ -10,7 +10,7 @@ from kubesched.cluster.apiserver.http.negotiation import Form
 from kubesched.cluster.apiserver.resource import Resource
 from kubesched.objects.base import Json
 
-VERSION: Final = "v1.36.4"
+VERSION: Final = "v1.37.1"
 _AGGREGATED: Final = b"application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
 

@@ -19,10 +19,15 @@ RowArray = npt.NDArray[np.intp]
 
 
 class Budgets:
-    """The budgets of the cluster, filed under the labels that they ask for."""
+    """The budgets of the cluster, filed under the labels that they ask for.
 
-    def __init__(self, store: ObjectStore[PodDisruptionBudget]) -> None:
+    `first_decides` is FIRST_BROKEN_BUDGET_DECIDES. Which of two budgets of a pod comes first is left to chance upstream
+    (a lister's order).
+    """
+
+    def __init__(self, store: ObjectStore[PodDisruptionBudget], *, first_decides: bool = True) -> None:
         self._store = store
+        self._first_decides = first_decides
         self._version = -1
         self._filed: dict[tuple[str, LabelTag | None], list[tuple[PodDisruptionBudget, Selector]]] = {}
 
@@ -35,6 +40,8 @@ class Budgets:
         if not len(self._store):
             return broken
         slots = table.slot[pods]
+        if self._first_decides and self._overlap(table, slots):
+            return self._broken_one_by_one(table, pods, positions)
         by_slot = np.argsort(slots, kind="stable")
         slots_in_order = slots[by_slot]
         for budget, concerned in self._concerning(table, slots):
@@ -44,6 +51,23 @@ class Budgets:
             nodes = positions[protected]
             evicted_before = np.arange(len(nodes)) - np.searchsorted(nodes, nodes)
             broken[protected] |= evicted_before >= budget.status.disruptions_allowed
+        return broken
+
+    def _overlap(self, table: PodTable, slots: npt.NDArray[np.int32]) -> bool:
+        """Whether any pod has more than one budget."""
+        self._refresh()
+        templates = (table.templates[slot] for slot in np.unique(slots).tolist())
+        return any(template is not None and len(list(self._of(template))) > 1 for template in templates)
+
+    def _broken_one_by_one(self, table: PodTable, pods: RowArray, positions: RowArray) -> Booleans:
+        """`broken_by`, where a budget that comes after a broken one is not used up."""
+        broken = np.zeros(len(pods), dtype=np.bool_)
+        evicted: Counter[str] = Counter()
+        for k, row in enumerate(pods.tolist()):
+            if k and positions[k] != positions[k - 1]:
+                evicted.clear()
+            info = table.infos[row]
+            broken[k] = info is not None and self._breaks(info, evicted)
         return broken
 
     def broken_by_units(self, units: Sequence[Sequence[PodInfo]]) -> list[bool]:

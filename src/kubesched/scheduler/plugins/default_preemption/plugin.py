@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from kubesched.config.behaviours import FIRST_BROKEN_BUDGET_DECIDES, PREEMPTION_NAMES_ITS_CHOICE
 from kubesched.config.plugin_args import DefaultPreemptionArgs
 from kubesched.errors import ClientError, KubeschedError
 from kubesched.objects import Pod, PodDisruptionBudget, PodGroup
@@ -13,6 +14,7 @@ from kubesched.scheduler.framework import (
     SUCCESS,
     Action,
     ClusterEvent,
+    Code,
     CycleState,
     Diagnosis,
     EventHint,
@@ -66,7 +68,10 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin, PodGroupPostFilterPl
         self._is_async = handle.gates.enabled("SchedulerAsyncPreemption")
         self._for_groups = handle.gates.enabled("WorkloadAwarePreemption")
         self._groups = handle.objects.of(PodGroup)
-        self._budgets = Budgets(handle.objects.of(PodDisruptionBudget))
+        self._budgets = Budgets(
+            handle.objects.of(PodDisruptionBudget),
+            first_decides=handle.gates.follows(FIRST_BROKEN_BUDGET_DECIDES),
+        )
         self._evictions = Evictions(handle, NAME)
 
     def events_to_register(self) -> Sequence[EventHint]:
@@ -89,7 +94,7 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin, PodGroupPostFilterPl
             result, status = await self._preempt(state, pod, diagnosis)
         except KubeschedError as error:
             result, status = None, Status.failed(error)
-        if status.reasons:
+        if status.reasons and not status.is_success:
             status = Status(status.code, (f"preemption: {status.message}",), error=status.error)
         return result, status
 
@@ -115,6 +120,13 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin, PodGroupPostFilterPl
         candidates = self._search(state, pod, diagnosis, exhaustive=True).candidates
         return candidates, cheapest(candidates)
 
+    def status_of(self, node_name: str, victims: Victims) -> Status:
+        """The answer of PostFilter if it takes this candidate."""
+        if not self._handle.gates.follows(PREEMPTION_NAMES_ITS_CHOICE):
+            return SUCCESS
+        choice = f"found a potential placement for pod on node {node_name}, preempting {len(victims.pods)} victims"
+        return Status(Code.SUCCESS, (f"preemption: {choice}",))
+
     async def _preempt(self, state: CycleState, pod: PodInfo, diagnosis: Diagnosis) -> Answer:
         if problem := self._obstacle(pod, diagnosis):
             return None, Status.unschedulable(problem)
@@ -129,8 +141,9 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin, PodGroupPostFilterPl
         if self._newest(pod) is None:
             return None, Status.failed(f'pod "{pod.pod.metadata.name}" not found')
         node_name = handle.random.choice(list(best))
-        await self._evict(Preemptor.of_pod(pod), node_name, best[node_name])
-        return PostFilterResult(NominatingInfo(node_name)), SUCCESS
+        victims = best[node_name]
+        await self._evict(Preemptor.of_pod(pod), node_name, victims)
+        return PostFilterResult(NominatingInfo(node_name)), self.status_of(node_name, victims)
 
     async def _evict(self, preemptor: Preemptor, node_name: str, victims: Victims) -> None:
         """Raises ClientError, unless it goes on in the background."""

@@ -27,12 +27,20 @@ def allocation_of(
     node: NodePools,
     node_name: str,
     new_share_id: Callable[[], str],
+    *,
+    whole_claim_config: bool,
 ) -> AllocationResult:
-    """`chosen` names the alternative of each request. InvalidObjectError for a slice with an impossible selector."""
+    """`chosen` names the alternative of each request; `whole_claim_config` is WHOLE_CLAIM_CONFIG.
+
+    InvalidObjectError for a slice with an impossible selector.
+    """
+    configs = _configs(plan, chosen, once=whole_claim_config)
+    if whole_claim_config:
+        configs = (_without_requests_of_all(config, chosen) for config in configs)
     return AllocationResult(
         devices=DeviceAllocationResult(
             results=tuple(_result(pick, node, new_share_id) for pick in picks),
-            config=tuple(_configs(plan, chosen)),
+            config=tuple(configs),
         ),
         node_selector=_node_selector([_device(pick, node) for pick in picks], node_name),
     )
@@ -60,8 +68,10 @@ def _result(pick: Pick, node: NodePools, new_share_id: Callable[[], str]) -> Dev
     )
 
 
-def _configs(plan: ClaimPlan, chosen: Sequence[Alternative]) -> Iterable[DeviceAllocationConfiguration]:
-    """Those of the classes, each once for all requests of the class, then those of the claim."""
+def _configs(plan: ClaimPlan, chosen: Sequence[Alternative], *, once: bool) -> Iterable[DeviceAllocationConfiguration]:
+    """Those of the classes, each once for all requests of the class, then those of the claim, once for each request
+    that they are for unless `once`.
+    """
     by_class: dict[str, list[Alternative]] = {}
     for alternative in chosen:
         by_class.setdefault(alternative.device_class.metadata.name, []).append(alternative)
@@ -77,6 +87,17 @@ def _configs(plan: ClaimPlan, chosen: Sequence[Alternative]) -> Iterable[DeviceA
         for alternative in chosen:
             if alternative.request in config.requests or alternative.reference in config.requests:
                 yield entry
+                if once:
+                    break
+
+
+def _without_requests_of_all(
+    config: DeviceAllocationConfiguration, chosen: Sequence[Alternative]
+) -> DeviceAllocationConfiguration:
+    """No requests mean all of them."""
+    named = config.requests
+    is_for_all = all(alternative.request in named or alternative.reference in named for alternative in chosen)
+    return replace(config, requests=()) if named and is_for_all else config
 
 
 def _node_selector(devices: Iterable[PoolDevice], node_name: str) -> NodeSelector | None:

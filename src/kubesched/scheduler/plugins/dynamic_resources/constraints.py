@@ -12,6 +12,7 @@ from typing import Protocol
 from kubesched.errors import InvalidObjectError
 from kubesched.objects import ResourceClaim
 from kubesched.objects.dra import DeviceAttribute, DeviceConstraint
+from kubesched.scheduler.plugins.dynamic_resources.features import DeviceFeatures
 from kubesched.scheduler.plugins.support.devices.kinds import DeviceKind
 
 _Value = tuple[str, object]
@@ -103,10 +104,33 @@ class MatchAttribute(_AttributeConstraint):
 
 
 class DistinctAttribute(_AttributeConstraint):
-    """No device has the value of another request's device.
+    """No two devices have the same value."""
 
-    Upstream remembers one value per request (distinctAttributeConstraint.attributes): of several devices for one
-    request, only the last one counts for those that follow.
+    def __init__(self, requests: tuple[str, ...], attribute: str) -> None:
+        super().__init__(requests, attribute)
+        self._values: list[_Value | None] = []
+
+    def state(self, request: str) -> Hashable:
+        return frozenset(self._values)
+
+    def _add(self, request: str, value: _Value | None) -> bool:
+        if not self._allows(value):
+            return False
+        self._values.append(value)
+        return True
+
+    def _remove(self, request: str) -> None:
+        self._values.pop()
+
+    def _allows(self, value: _Value | None) -> bool:
+        return not self._values or (value is not None and value not in self._values)
+
+
+class DistinctAttributePerRequest(_AttributeConstraint):
+    """No device has the value of another request's device: the rule before EVERY_DEVICE_IS_DISTINCT.
+
+    Upstream remembered one value per request (distinctAttributeConstraint.attributes): of several devices for one
+    request, only the last one counted for those that follow.
     """
 
     def __init__(self, requests: tuple[str, ...], attribute: str) -> None:
@@ -131,16 +155,17 @@ class DistinctAttribute(_AttributeConstraint):
         return value not in list(self._values.values())[:-1]
 
 
-def constraints_of(claim: ResourceClaim) -> list[Constraint]:
+def constraints_of(claim: ResourceClaim, features: DeviceFeatures) -> list[Constraint]:
     """InvalidObjectError for a constraint that says nothing."""
-    return [_constraint(claim, k, source) for k, source in enumerate(claim.spec.devices.constraints)]
+    return [_constraint(claim, k, source, features) for k, source in enumerate(claim.spec.devices.constraints)]
 
 
-def _constraint(claim: ResourceClaim, position: int, source: DeviceConstraint) -> Constraint:
+def _constraint(claim: ResourceClaim, position: int, source: DeviceConstraint, features: DeviceFeatures) -> Constraint:
     if source.match_attribute is not None:
         return MatchAttribute(source.requests, source.match_attribute)
     if source.distinct_attribute is not None:
-        return DistinctAttribute(source.requests, source.distinct_attribute)
+        kind = DistinctAttribute if features.every_device_is_distinct else DistinctAttributePerRequest
+        return kind(source.requests, source.distinct_attribute)
     raise InvalidObjectError(
         f"claim {claim.metadata.key}, constraint #{position}: empty constraint (unsupported constraint type?)"
     )

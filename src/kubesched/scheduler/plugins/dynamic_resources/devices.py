@@ -40,9 +40,11 @@ class Devices:
         self._inventory = Inventory(
             objects.of(ResourceSlice),
             DeviceKinds(lists=features.list_attributes),
-            partitions=features.partitionable_devices,
+            features,
         )
-        self.node_classes = NodeClasses(cluster, self._inventory, self.claim_tracker)
+        self.node_classes = NodeClasses(
+            cluster, self._inventory, self.claim_tracker, shares_are_in_use=features.shares_are_in_use
+        )
         self._selectors = Selectors(lists=features.list_attributes)
         self._kept: dict[bytes, OutcomeCache] = {}
         self._kept_for: object = None

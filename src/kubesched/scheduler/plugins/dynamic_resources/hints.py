@@ -18,17 +18,22 @@ class ClaimHints:
     def events(self) -> Sequence[EventHint]:
         nodes = Action.ADD | Action.UPDATE_NODE_LABEL | Action.UPDATE_NODE_ALLOCATABLE
         added_or_updated = Action.ADD | Action.UPDATE
+        claims = added_or_updated
+        if self._devices.features.deleted_claims_wake:
+            claims |= Action.DELETE
         generated = Action.UPDATE_POD_GENERATED_RESOURCE_CLAIM
         return (
             EventHint(ClusterEvent(Resource.NODE, nodes)),
-            EventHint(ClusterEvent(Resource.RESOURCE_CLAIM, added_or_updated), self.after_claim_change),
+            EventHint(ClusterEvent(Resource.RESOURCE_CLAIM, claims), self.after_claim_change),
             EventHint(ClusterEvent(Resource.POD, generated), self.after_pod_change),
             EventHint(ClusterEvent(Resource.DEVICE_CLASS, added_or_updated)),
             EventHint(ClusterEvent(Resource.RESOURCE_SLICE, added_or_updated)),
         )
 
-    def after_claim_change(self, pod: PodInfo, old: ResourceClaim | None, new: ResourceClaim) -> Hint:
+    def after_claim_change(self, pod: PodInfo, old: ResourceClaim | None, new: ResourceClaim | None) -> Hint:
         """A claim of the pod came or got another status, or some claim gave its devices back."""
+        if new is None:
+            return Hint.QUEUE if old is not None and old.status.allocation is not None else Hint.SKIP
         try:
             used = self._devices.claims_of(pod.pod)
         except ClaimsNotReady:

@@ -14,6 +14,7 @@ from kubesched.objects.node_selectors import NodeMatcher, compile_node_selector
 from kubesched.scheduler.columns import Booleans, NodeView
 from kubesched.scheduler.columns.node_matching import matching_selector
 from kubesched.scheduler.framework import ObjectStore
+from kubesched.scheduler.plugins.dynamic_resources.features import DeviceFeatures
 from kubesched.scheduler.plugins.dynamic_resources.pools import Pool, RelevantSlice, build_pool
 from kubesched.scheduler.plugins.support.devices.claim_tracker import PoolId
 from kubesched.scheduler.plugins.support.devices.kinds import DeviceKinds
@@ -43,8 +44,9 @@ class NodeSelection:
 class Inventory:
     """All resource slices. `touched_nodes` and `shared_version` say what to look at again."""
 
-    def __init__(self, slices: ObjectStore[ResourceSlice], kinds: DeviceKinds, *, partitions: bool) -> None:
-        self._partitions = partitions
+    def __init__(self, slices: ObjectStore[ResourceSlice], kinds: DeviceKinds, features: DeviceFeatures) -> None:
+        self._features = features
+        self._partitions = features.partitionable_devices
         self._by_pool: dict[PoolId, dict[str, ResourceSlice]] = {}
         self._local: dict[str, dict[str, ResourceSlice]] = {}
         self._shared: dict[str, tuple[NodeSelection, ...]] = {}
@@ -62,7 +64,7 @@ class Inventory:
 
     def nodes_of(self, pool: PoolId) -> Iterable[str]:
         """Nodes with slices of their own in a pool."""
-        return {name for slice_ in self._by_pool.get(pool, {}).values() if (name := _own_node(slice_))}
+        return {name for slice_ in self._by_pool.get(pool, {}).values() if (name := self._own_node(slice_))}
 
     @property
     def node_selections(self) -> tuple[NodeSelection, ...]:
@@ -126,19 +128,23 @@ class Inventory:
             self._touch(_pool_id(new))
 
     def _add(self, slice_: ResourceSlice) -> None:
+        if self._is_ignored(slice_):
+            return
         name = slice_.metadata.name
         self._by_pool.setdefault(_pool_id(slice_), {})[name] = slice_
-        if owner := _own_node(slice_):
+        if owner := self._own_node(slice_):
             self._local.setdefault(owner, {})[name] = slice_
         else:
-            self._shared[name] = tuple(_node_selections(slice_, partitions=self._partitions))
+            self._shared[name] = tuple(self._node_selections(slice_))
 
     def _drop(self, slice_: ResourceSlice) -> None:
+        if self._is_ignored(slice_):
+            return
         name, pool_id = slice_.metadata.name, _pool_id(slice_)
         del self._by_pool[pool_id][name]
         if not self._by_pool[pool_id]:
             del self._by_pool[pool_id]
-        if owner := _own_node(slice_):
+        if owner := self._own_node(slice_):
             del self._local[owner][name]
         else:
             del self._shared[name]
@@ -147,10 +153,34 @@ class Inventory:
         """A pool may be whole, or outdated, because of any of its slices."""
         self._pools.pop(pool_id, None)
         for slice_ in self._by_pool.get(pool_id, {}).values():
-            if owner := _own_node(slice_):
+            if owner := self._own_node(slice_):
                 self._touched_nodes.add(owner)
             else:
                 self.shared_version += 1
+
+    def _own_node(self, slice_: ResourceSlice) -> str:
+        """The one node that looks at a slice. Before COUNTERS_STAY_ON_THEIR_NODES, all looked at shared counters."""
+        if slice_.spec.shared_counters and not (self._partitions and self._features.counters_stay_on_nodes):
+            return ""
+        return slice_.spec.node_name or ""
+
+    def _node_selections(self, slice_: ResourceSlice) -> Iterable[NodeSelection]:
+        spec = slice_.spec
+        if not self._partitions and (spec.per_device_node_selection is not None or spec.shared_counters):
+            return
+        if spec.shared_counters and not self._features.counters_stay_on_nodes:
+            yield NodeSelection(slice_, _EVERY_DEVICE, everywhere=True)
+        elif spec.all_nodes or spec.node_selector is not None:
+            yield _node_selection(slice_, _EVERY_DEVICE, "", bool(spec.all_nodes), spec.node_selector)
+        elif spec.per_device_node_selection:
+            for k, device in enumerate(spec.devices):
+                yield _node_selection(slice_, k, device.node_name or "", bool(device.all_nodes), device.node_selector)
+
+    def _is_ignored(self, slice_: ResourceSlice) -> bool:
+        """Whether the slice says what only DRADeviceCompatibilityGroups understands."""
+        if not self._features.ignores_incompatible or self._features.compatibility_groups:
+            return False
+        return any(taken.compatibility_groups for device in slice_.spec.devices for taken in device.consumes_counters)
 
 
 def relevant_slices(matching: Iterable[NodeSelection]) -> list[RelevantSlice]:
@@ -168,24 +198,6 @@ def relevant_slices(matching: Iterable[NodeSelection]) -> list[RelevantSlice]:
 
 def _pool_id(slice_: ResourceSlice) -> PoolId:
     return slice_.spec.driver, slice_.spec.pool.name
-
-
-def _own_node(slice_: ResourceSlice) -> str:
-    """The one node that looks at a slice. Shared counters are looked at from everywhere."""
-    return "" if slice_.spec.shared_counters else slice_.spec.node_name or ""
-
-
-def _node_selections(slice_: ResourceSlice, *, partitions: bool) -> Iterable[NodeSelection]:
-    spec = slice_.spec
-    if not partitions and (spec.per_device_node_selection is not None or spec.shared_counters):
-        return
-    if spec.shared_counters:
-        yield NodeSelection(slice_, _EVERY_DEVICE, everywhere=True)
-    elif spec.all_nodes or spec.node_selector is not None:
-        yield _node_selection(slice_, _EVERY_DEVICE, "", bool(spec.all_nodes), spec.node_selector)
-    elif spec.per_device_node_selection:
-        for k, device in enumerate(spec.devices):
-            yield _node_selection(slice_, k, device.node_name or "", bool(device.all_nodes), device.node_selector)
 
 
 def _node_selection(

@@ -44,8 +44,11 @@ class NodePools:
 class NodeClasses:
     """The class of every node, kept up to date from what changed in the inventory, the claims and the node table."""
 
-    def __init__(self, cluster: ClusterTables, inventory: Inventory, tracker: ClaimTracker) -> None:
+    def __init__(
+        self, cluster: ClusterTables, inventory: Inventory, tracker: ClaimTracker, *, shares_are_in_use: bool
+    ) -> None:
         self._cluster = cluster
+        self._shares_are_in_use = shares_are_in_use
         self._inventory = inventory
         self._tracker = tracker
         self._touched = Follower(tracker.touched)
@@ -159,4 +162,4 @@ class NodeClasses:
         self._class_of_row[row] = self._numbers.setdefault(key, len(self._numbers))
 
     def _state(self, pool: Pool) -> PoolState:
-        return pool.state(self._tracker.usage(pool.id))
+        return pool.state(self._tracker.usage(pool.id), shares_are_in_use=self._shares_are_in_use)

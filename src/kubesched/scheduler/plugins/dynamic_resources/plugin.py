@@ -8,6 +8,7 @@ from typing import Final
 
 import numpy as np
 
+from kubesched.config.behaviours import SILENT_CLAIM_POST_FILTER
 from kubesched.config.plugin_args import DynamicResourcesArgs
 from kubesched.errors import ClientError, InvalidObjectError
 from kubesched.objects import Pod
@@ -15,6 +16,7 @@ from kubesched.scheduler.columns import Integers, NodeView, PodInfo, PodTemplate
 from kubesched.scheduler.framework import (
     SKIP,
     SUCCESS,
+    Code,
     CycleState,
     DependsOn,
     Diagnosis,
@@ -65,6 +67,7 @@ class DynamicResources(
         args = args or DynamicResourcesArgs()
         features = DeviceFeatures.of(handle.gates)
         self._handle = handle
+        self._is_silent = handle.gates.follows(SILENT_CLAIM_POST_FILTER)
         self._devices = handle.objects.derived(
             Devices, lambda: Devices(handle.objects, handle.cluster, features, handle.clock)
         )
@@ -127,7 +130,7 @@ class DynamicResources(
             # An earlier plugin's PreFilter rejected the pod. kube-scheduler fails here, too, in these words.
             return None, Status.failed("not found")
         if not attempt.claims:
-            return None, Status.unschedulable("no new claims to deallocate")
+            return None, self._without_effect("no new claims to deallocate")
         try:
             return None, await self._free_a_claim(attempt, pod.pod, state.placed_group_members)
         except (ClientError, InvalidObjectError) as error:
@@ -149,7 +152,10 @@ class DynamicResources(
             status = await self._group_claims.give_up_one(pod, placed_group_members)
             if status is not None:
                 return status
-        return Status.unschedulable("still not schedulable")
+        return self._without_effect("still not schedulable")
+
+    def _without_effect(self, message: str) -> Status:
+        return Status(Code.UNSCHEDULABLE, () if self._is_silent else (message,))
 
     def score_nodes(self, state: CycleState, pod: PodTemplate, nodes: NodeView) -> Integers:
         attempt = state.read(NAME, Attempt)

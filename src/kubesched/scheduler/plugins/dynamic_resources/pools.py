@@ -71,14 +71,15 @@ class Pool:
         """There is nothing to take here, and that is no reason to wait either."""
         return not (self.devices or self.is_incomplete or self.is_invalid)
 
-    def state(self, usage: PoolUsage) -> PoolState:
+    def state(self, usage: PoolUsage, *, shares_are_in_use: bool) -> PoolState:
+        """`shares_are_in_use`: SHARED_DEVICES_ARE_IN_USE, also where they take no capacity."""
         if not (usage.owners or usage.shares or self.counters):
             return UNTOUCHED
         in_use = sum(1 << k for k, device in enumerate(self.devices) if device.name in usage.owners)
         consumed = tuple(
-            (k, tuple(sorted(usage.capacity[device.name].items())))
+            (k, tuple(sorted(usage.capacity.get(device.name, {}).items())))
             for k, device in enumerate(self.devices)
-            if device.name in usage.capacity
+            if device.name in usage.capacity or (shares_are_in_use and device.name in usage.shares)
         )
         return PoolState(in_use, consumed, self._counters_left(usage))
 
@@ -137,10 +138,11 @@ def build_pool(
     prepares = any(device.binding_conditions for entry in offering for device in entry.resource_slice.spec.devices)
     if not partitions:
         return Pool(pool_id, devices, needs_preparation=prepares)
-    counters = _counters(set_ for entry in current for set_ in entry.resource_slice.spec.shared_counters)
     seen = {entry.resource_slice.metadata.name for entry in current}
     others = [slice_ for slice_ in whole if slice_.metadata.name not in seen]
-    if counters is None or not _consume_what_exists((*(entry.resource_slice for entry in current), *others), counters):
+    all_current = (*(entry.resource_slice for entry in current), *others)
+    counters = _counters(set_ for slice_ in all_current for set_ in slice_.spec.shared_counters)
+    if counters is None or not _consume_what_exists(all_current, counters):
         return Pool(pool_id, is_invalid=True)
     elsewhere = tuple(
         PoolDevice(device.name, kinds.of(pool_id[0], device), slice_)

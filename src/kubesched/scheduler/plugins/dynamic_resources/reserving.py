@@ -50,7 +50,15 @@ def reserve(attempt: Attempt, pod: Pod, node_name: str, handle: Handle, devices:
     parts = zip(waiting, plans, outcome.picks, outcome.chosen(plans), strict=True)
     for (k, _), plan, picks, chosen in parts:
         try:
-            allocation = allocation_of(plan, picks, chosen, pools, node_name, lambda: _new_uid(handle))
+            allocation = allocation_of(
+                plan,
+                picks,
+                chosen,
+                pools,
+                node_name,
+                lambda: _new_uid(handle),
+                whole_claim_config=devices.features.whole_claim_config,
+            )
         except InvalidObjectError as error:
             problem = f"create NodeSelector for claim {plan.claim.metadata.name}: {error.problem}"
             return Status.failed(problem)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from kubesched.errors import InvalidObjectError
+from kubesched.scheduler.plugins.dynamic_resources.capacity import CapacityError
 from kubesched.scheduler.plugins.dynamic_resources.features import DeviceFeatures
 from kubesched.scheduler.plugins.dynamic_resources.lookahead import Lookahead
 from kubesched.scheduler.plugins.dynamic_resources.node_classes import NodePools
@@ -165,7 +166,13 @@ class Search:
             for alternative in request.alternatives:
                 if alternative.wants_all:
                     self._everything[alternative] = self._all_devices(plan, alternative)
-            fewest += min(map(self._device_count, request.alternatives))
+            more = min(map(self._device_count, request.alternatives))
+            if self._features.names_devices and fewest + more > MOST_DEVICES_PER_CLAIM:
+                raise InvalidObjectError(
+                    f"claim {plan.key}, request {request.alternatives[0].request}: adding {more} devices exceeds the "
+                    f"claim limit of {MOST_DEVICES_PER_CLAIM}, with {fewest} already accounted for"
+                )
+            fewest += more
         if fewest > MOST_DEVICES_PER_CLAIM:
             raise InvalidObjectError(
                 f"claim {plan.key}: number of requested devices {fewest} exceeds the claim limit of "
@@ -184,9 +191,25 @@ class Search:
             found += [
                 (p, k)
                 for k in range(len(pool.devices))
-                if self._is_selected(alternative, (p, k)) and self._allocation.has_capacity(alternative, (p, k))
+                if self._is_selected(alternative, (p, k))
+                and self._has_capacity(plan, alternative, (p, k), at_all=self._features.all_means_all)
             ]
         return found
+
+    def _has_capacity(
+        self, plan: ClaimPlan, alternative: Alternative, position: DevicePosition, *, at_all: bool = False
+    ) -> bool:
+        try:
+            return self._allocation.has_capacity(alternative, position, at_all=at_all)
+        except CapacityError as error:
+            device = (
+                self._allocation.device(position).name
+                if alternative.wants_all
+                else self._allocation.device_name(position)
+            )
+            raise InvalidObjectError(
+                f"claim {plan.key}, request {alternative.name}: checking capacity for device {device}: {error.problem}"
+            ) from error
 
     def _device_count(self, alternative: Alternative) -> int:
         return len(self._everything[alternative]) if alternative.wants_all else alternative.count
@@ -245,7 +268,7 @@ class Search:
                 equivalence_key = allocation.equivalence_key(position)
                 if equivalence_key in hopeless or not self._is_selected(alternative, position):
                     continue
-                if not allocation.has_capacity(alternative, position):
+                if not self._has_capacity(self._plans[at.claim], alternative, position):
                     continue
                 undo = allocation.allocate_device(at.claim, alternative, position, must=False)
                 if undo is not None:
@@ -260,4 +283,5 @@ class Search:
         device = self._allocation.device(position)
         if device.kind.device.binding_conditions and not self._features.binding_conditions:
             return False
-        return self._selectors.select(alternative.conditions, device.kind, self._budget) and device.is_here
+        name = self._allocation.device_name(position) if self._features.names_devices else ""
+        return self._selectors.select(alternative.conditions, device.kind, self._budget, name) and device.is_here

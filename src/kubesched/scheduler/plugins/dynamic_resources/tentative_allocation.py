@@ -47,7 +47,7 @@ class TentativeAllocation:
         self._plans = plans
         self._node = node
         self._features = features
-        self._constraints = [constraints_of(plan.claim) for plan in plans]
+        self._constraints = [constraints_of(plan.claim, features) for plan in plans]
         self._order_matters = any(plan.wants_all and plan.claim.spec.devices.constraints for plan in plans)
         self._claimed: dict[DevicePosition, set[int]] = {}
         self._consumed = {(p, k): dict(amounts) for p, state in enumerate(node.states) for k, amounts in state.consumed}
@@ -69,12 +69,22 @@ class TentativeAllocation:
             return not claimed or claim not in claimed
         return not claimed and not self._node.states[position[0]].in_use >> position[1] & 1
 
-    def has_capacity(self, alternative: Alternative, position: DevicePosition) -> bool:
+    def device_name(self, position: DevicePosition) -> str:
+        """As messages name it, with its driver and pool."""
+        return "/".join((*self._node.pools[position[0]].id, self.device(position).name))
+
+    def has_capacity(self, alternative: Alternative, position: DevicePosition, *, at_all: bool = False) -> bool:
+        """Whether enough is left of the device; `at_all`: whether it would be if nobody else used it.
+
+        CapacityError for a request that cannot be counted.
+        """
         if not self._features.consumable_capacity:
             return True
         capacity = self.kind(position).device.capacity
+        if at_all:
+            return fits_capacity(alternative.capacity, capacity, features=self._features)
         consumed, consuming = self._consumed.get(position, {}), self._consuming.get(position, {})
-        return fits_capacity(alternative.capacity, capacity, consumed, consuming)
+        return fits_capacity(alternative.capacity, capacity, consumed, consuming, features=self._features)
 
     def equivalence_key(self, position: DevicePosition) -> object:
         """Equal for two devices of a node if it makes no difference which of them is taken."""
@@ -155,7 +165,7 @@ class TentativeAllocation:
         before = self._consuming.get(position)
         consumed: dict[str, Quantity] | None = None
         if is_shared:
-            consumed = consumption(alternative.capacity, kind.device.capacity)
+            consumed = consumption(alternative.capacity, kind.device.capacity, self._features)
             total = dict(before or {})
             for name, amount in consumed.items():
                 total[name] = total.get(name, 0) + amount.nanos
@@ -193,10 +203,9 @@ class TentativeAllocation:
             constraint.remove(alternative.request, alternative.sub_request, kind)
 
     def _constraint_problem(self, claim: int, alternative: Alternative, position: DevicePosition) -> str:
-        pool = self._node.pools[position[0]]
         return (
             f"claim {self._plans[claim].key}, request {alternative.name}: cannot add device "
-            f"{'/'.join(pool.id)}/{pool.devices[position[1]].name} because a claim constraint would not be satisfied"
+            f"{self.device_name(position)} because a claim constraint would not be satisfied"
         )
 
     def _consume_counters(self, position: DevicePosition) -> bool:

@@ -122,8 +122,10 @@ EMPTY: Final = Plan((), False, (), (), ())
 class Plans:
     """A plan per template, rebuilt when the terms in use, the namespaces or the kept counts have changed."""
 
-    def __init__(self, cluster: ClusterTables, hard_affinity_weight: int) -> None:
+    def __init__(self, cluster: ClusterTables, hard_affinity_weight: int, *, resolves_all: bool = True) -> None:
+        """`resolves_all`: see `matcher_of`."""
         self._cluster = cluster
+        self._resolves_all = resolves_all
         self._hard_affinity_weight = hard_affinity_weight
         self._plans = PerVersion(self._make)
 
@@ -167,7 +169,8 @@ class Plans:
                 return 0
 
     def _matchers(self, terms: Iterable[AffinityTerm]) -> tuple[PodMatcher, ...]:
-        return tuple(matcher_of(term, self._cluster.namespace_labels) for term in terms)
+        labels = self._cluster.namespace_labels
+        return tuple(matcher_of(term, labels, resolves_all=self._resolves_all) for term in terms)
 
     def _required_affinity(
         self, pod: PodTemplate, required: tuple[PodMatcher, ...], nodes: NodeView

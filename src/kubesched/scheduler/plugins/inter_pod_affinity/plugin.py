@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
 
+from kubesched.config.behaviours import ANY_ANTI_AFFINITY_TERM_WAKES, NAMESPACE_SELECTOR_IS_RESOLVED
 from kubesched.config.plugin_args import InterPodAffinityArgs
 from kubesched.errors import InvalidObjectError
 from kubesched.objects import Pod
@@ -26,7 +27,7 @@ from kubesched.scheduler.framework import (
 from kubesched.scheduler.framework.pod_changes import without_required_affinity
 from kubesched.scheduler.plugins.inter_pod_affinity.changes import rows_with_new_score, rows_with_new_verdict
 from kubesched.scheduler.plugins.inter_pod_affinity.filtering import judge
-from kubesched.scheduler.plugins.inter_pod_affinity.hints import EVENTS
+from kubesched.scheduler.plugins.inter_pod_affinity.hints import AffinityHints
 from kubesched.scheduler.plugins.inter_pod_affinity.plan import EMPTY, NAME, Plans
 from kubesched.scheduler.plugins.inter_pod_affinity.scoring import normalized, raw_scores, scores_by_domain
 from kubesched.scheduler.plugins.inter_pod_affinity.terms import parse_problem
@@ -43,7 +44,12 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         args = args or InterPodAffinityArgs()
         self._cluster = handle.cluster
         self._ignores_preferences_of_others = args.ignore_preferred_terms_of_existing_pods
-        self._plans = Plans(handle.cluster, args.hard_pod_affinity_weight)
+        self._plans = Plans(
+            handle.cluster,
+            args.hard_pod_affinity_weight,
+            resolves_all=handle.gates.follows(NAMESPACE_SELECTOR_IS_RESOLVED),
+        )
+        self._hints = AffinityHints(any_anti_affinity_term=handle.gates.follows(ANY_ANTI_AFFINITY_TERM_WAKES))
 
     def external_version(self, pod: PodTemplate) -> Hashable:
         try:
@@ -108,4 +114,4 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         return normalized(scores)
 
     def events_to_register(self) -> Sequence[EventHint]:
-        return EVENTS
+        return self._hints.events()

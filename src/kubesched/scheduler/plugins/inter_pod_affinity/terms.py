@@ -25,14 +25,15 @@ class PodMatcher:
         return in_scope and self.selector.matches(pod.labels)
 
 
-def matcher_of(term: AffinityTerm, namespace_labels: NamespaceLabels) -> PodMatcher:
+def matcher_of(term: AffinityTerm, namespace_labels: NamespaceLabels, *, resolves_all: bool) -> PodMatcher:
     """A term with its namespace selector resolved to the namespaces that it selects now.
 
-    A selector that holds for no labels at all speaks of every namespace, whatever its labels: upstream keeps it
-    beside the merged names and matches it without labels (mergeAffinityTermNamespacesIfNotEmpty).
+    Without `resolves_all` (NAMESPACE_SELECTOR_IS_RESOLVED) a selector that holds for no labels at all speaks of every
+    namespace, whatever its labels: upstream kept it beside the merged names and matched it without labels
+    (mergeAffinityTermNamespacesIfNotEmpty).
     """
     selector = term.namespace_selector
-    if selector.matches({}):
+    if selector.selects_everything or (not resolves_all and selector.matches({})):
         return PodMatcher(None, term.selector)
     if selector.selects_nothing:
         return PodMatcher(term.namespaces, term.selector)

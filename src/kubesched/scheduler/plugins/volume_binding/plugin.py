@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from kubesched.config.plugin_args import VolumeBindingArgs
+from kubesched.config.plugin_args import DEFAULT_STORAGE_SHAPE, VolumeBindingArgs
 from kubesched.objects import (
     CSIDriver,
     CSINode,
@@ -85,7 +85,7 @@ class VolumeBinding(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, 
         self._binder = VolumeBinder(handle.api, objects, handle.cluster, handle.clock, args.bind_timeout_seconds)
         self._scorer: StorageScorer | None = None
         if handle.gates.enabled("StorageCapacityScoring"):
-            self._scorer = StorageScorer(args.shape, self._pool, capacities)
+            self._scorer = StorageScorer(args.shape or DEFAULT_STORAGE_SHAPE, self._pool, capacities)
 
     def external_version(self, pod: PodTemplate) -> Hashable:
         if not pod.volume_claims:

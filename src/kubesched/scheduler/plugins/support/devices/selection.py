@@ -20,6 +20,10 @@ _MOST_WORK_HERE: Final = 50_000
 """Of an evaluation in this process, by the estimate: some milliseconds, some megabytes."""
 _SANDBOX_STEPS: Final = 100
 """What an evaluation by another process counts where time stands still."""
+_ADVICE: Final = (
+    ". consider using CEL optional chaining (.? followed by orValue()) or guarding the check with has() for optional "
+    "fields"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +51,12 @@ class Selectors:
         self._lists = lists
         self._compiled = lru_cache(maxsize=1024)(partial(Selector, lists=lists))
 
-    def select(self, conditions: Iterable[Condition], kind: DeviceKind, budget: Budget | None = None) -> bool:
-        """Whether all conditions hold. InvalidObjectError, with whose condition it is, if one has no answer.
+    def select(
+        self, conditions: Iterable[Condition], kind: DeviceKind, budget: Budget | None = None, device: str = ""
+    ) -> bool:
+        """Whether all conditions hold.
 
+        InvalidObjectError if one has no answer: with whose condition it is, and with the device if it is named.
         BudgetSpent if there is no time left to ask; what was asked before stays known.
         """
         for condition in conditions:
@@ -58,7 +65,7 @@ class Selectors:
                 selected = self._evaluate(condition.expression, kind, budget)
                 _remember(kind.selected, condition.expression, selected)
             if isinstance(selected, str):
-                raise InvalidObjectError(f"{condition.source}: CEL {selected}")
+                raise _unanswered(condition, selected, device)
             if not selected:
                 return False
         return True
@@ -94,3 +101,10 @@ def _remember(answers: dict[str, bool | str], expression: str, answer: bool | st
     if len(answers) >= _MOST_ANSWERS:
         del answers[next(iter(answers))]
     answers[expression] = answer
+
+
+def _unanswered(condition: Condition, problem: str, device: str) -> InvalidObjectError:
+    if not device or not problem.startswith("runtime error"):
+        return InvalidObjectError(f"{condition.source}: CEL {problem}")
+    advice = _ADVICE if "no such key:" in problem else ""
+    return InvalidObjectError(f"{condition.source} on device {device}: CEL {problem}{advice}")
