@@ -1,6 +1,7 @@
 """Random clusters, decided by kube-scheduler's own code and by ours.
 
-The seeds are fixed: a difference is one in the code. `KUBESCHED_DIFFERENTIAL_SEEDS=1000:5000` tries others.
+The seeds are fixed: a difference is one in the code. `KUBESCHED_DIFFERENTIAL_SEEDS=1000:5000` tries others, and
+`KUBESCHED_CONTROL_PLANE=1.36` asks an older kube-scheduler; we decide as that version then.
 """
 
 from __future__ import annotations
@@ -14,9 +15,11 @@ from pathlib import Path
 
 import pytest
 from tests.differential.clusters import random_case
-from tools.controlplane.install import NotInstallableError, install
+from tools.controlplane.install import NotInstallableError, chosen, install
 
 from kubesched.apps.conformance import CaseResult, run_case
+from kubesched.config import FeatureGates
+from kubesched.config.versions import Version
 from kubesched.objects.base import Json
 
 RECORDERS = 4
@@ -39,7 +42,7 @@ def record(program: Path, cases: list[Json]) -> list[Json]:
 
     def run(part: list[Json]) -> list[Json]:
         text = "".join(json.dumps(case) + "\n" for case in part)
-        done = subprocess.run([program], input=text, capture_output=True, text=True, timeout=120, check=True)
+        done = subprocess.run([program], input=text, capture_output=True, text=True, timeout=3600, check=True)
         return [case for line in done.stdout.splitlines() if "refused" not in (case := json.loads(line))]
 
     with ThreadPoolExecutor(RECORDERS) as pool:
@@ -68,6 +71,7 @@ async def test_decisions(recorder: Path) -> None:
     first, last = map(int, os.environ.get("KUBESCHED_DIFFERENTIAL_SEEDS", "0:300").split(":"))
     cases = [left_out(case) for case in record(recorder, [random_case(seed) for seed in range(first, last)])]
     assert len(cases) > 0.9 * (last - first), "most cases are such that a scheduler takes them"
-    results = [(case, await run_case("differential", case)) for case in cases]
+    gates = FeatureGates(version=Version.parse(chosen()))
+    results = [(case, await run_case("differential", case, gates)) for case in cases]
     wrong = [result for case, result in results if not result.matches and not is_left_to_chance(case, result)]
     assert not wrong, "\n".join(f"{result.name}: {result.differences[0]}" for result in wrong)

@@ -44,6 +44,9 @@ COMMANDS: Final[dict[str, LazyCommand]] = {
     "replay": LazyCommand("kubesched.cli.replay:replay_app", "Run a recorded trace again, under other configurations."),
     "compare": LazyCommand("kubesched.cli.replay:compare_app", "Say what another configuration would do differently."),
     "shadow": LazyCommand("kubesched.cli.shadow", "Judge what another scheduler decides, live or recorded."),
+    "upgrade-diff": LazyCommand(
+        "kubesched.cli.upgrade_diff", "Say which pods another version of Kubernetes would place otherwise."
+    ),
     "conformance": LazyCommand("kubesched.cli.conformance", "Compare recorded decisions with those of this scheduler."),
     "bench": LazyCommand("kubesched.cli.bench", "Measure scheduling throughput."),
     "config": LazyCommand("kubesched.cli.config", "Show, check and convert scheduler configurations."),
