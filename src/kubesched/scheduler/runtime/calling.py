@@ -1,36 +1,16 @@
-"""Calling plugins and extension points after Score, all of which take (state, pod, node name).
-
-Calls are timed if the attempt has a stopwatch; here and in `framework.stopwatch` is the only place that asks whether it
-has one. What a plugin raises becomes an error of this pod's attempt.
-"""
+"""Calling one plugin: timed, if the attempt is, and guarded. What it raises becomes an error of this pod's attempt."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar
+from typing import Any
 
 from kubesched.errors import PluginError
 from kubesched.objects import Pod
 from kubesched.scheduler.framework import Code, CycleState, Plugin, Status
 from kubesched.telemetry.logging import log
 
-R = TypeVar("R")
 Explain = Callable[[Plugin, str, Status], Status]
-
-
-def run_point(point: str, run: Callable[[CycleState, Pod, str], R], state: CycleState, pod: Pod, node_name: str) -> R:
-    """Run a whole extension point. Its arguments are spelt out: passing on `*args` would cost twice the call itself."""
-    if state.stopwatch is None:
-        return run(state, pod, node_name)
-    return state.stopwatch.point(point, run, state, pod, node_name)
-
-
-def run_point_async(
-    point: str, run: Callable[[CycleState, Pod, str], Awaitable[R]], state: CycleState, pod: Pod, node_name: str
-) -> Awaitable[R]:
-    if state.stopwatch is None:
-        return run(state, pod, node_name)
-    return state.stopwatch.point_async(point, run, state, pod, node_name)
 
 
 def explained(plugin: Plugin, point: str, status: Status) -> Status:

@@ -14,7 +14,6 @@ from kubesched.errors import ClientError
 from kubesched.scheduler.framework import NominatingInfo, PreBindPlugin, QueuedPod, Status
 from kubesched.scheduler.framework.events import ASSIGNED_POD_DELETE
 from kubesched.scheduler.framework.stopwatch import timed_point_async
-from kubesched.scheduler.runtime.calling import run_point, run_point_async
 from kubesched.scheduler.runtime.pods_in_pre_bind import PodInPreBind
 from kubesched.scheduler.runtime.pre_binding import pre_bind
 from kubesched.scheduler.runtime.profile import Profile
@@ -94,7 +93,7 @@ class BindingCycle:
         if by_extender is not None:
             status = by_extender
         else:
-            status = await run_point_async("Bind", profile.bind, state, pod, node_name)
+            status = await assumed.points.bind(state, pod, node_name)
         return None if status.is_success else Rejected(status)
 
     async def _pre_bind(self, active: Sequence[PreBindPlugin], queued: QueuedPod, assumed: Decision) -> Status:
@@ -133,7 +132,7 @@ class BindingCycle:
             pod, "Normal", SCHEDULED, BINDING, f"Successfully assigned {pod.key} to {node_name}"
         )
         self._observer.scheduled(self._profile.name, queued, self._clock.monotonic() - started)
-        run_point("PostBind", self._profile.post_bind, state, pod, node_name)
+        assumed.points.post_bind(state, pod, node_name)
         if state.pods_to_activate:
             self._queue.activate(state.pods_to_activate.values())
 
@@ -152,7 +151,7 @@ class BindingCycle:
         """Let go of all that the pod holds; whether the cache still assumed it."""
         pod = queued.info.pod
         self._profile.handle.waiting.remove(queued.uid)
-        run_point("Unreserve", self._profile.unreserve, assumed.state, pod, assumed.node_name)
+        assumed.points.unreserve(assumed.state, pod, assumed.node_name)
         was_assumed = self._cache.is_assumed(queued.uid)
         if was_assumed:
             self._cache.forget(pod)

@@ -24,6 +24,7 @@ from kubesched.scheduler.framework import (
     Status,
 )
 from kubesched.scheduler.runtime.profile import Profile
+from kubesched.scheduler.runtime.timed_points import points_of
 from kubesched.scheduler.scheduling.node_subset import NodeSubset
 from kubesched.scheduler.scheduling.observer import AttemptObserver
 from kubesched.scheduler.scheduling.scheduling_cycle import Decision, Rejected, SchedulingCycle, rejected_on
@@ -153,7 +154,7 @@ class GroupTrial:
             if nominating is None or not nominating.node_name or rejected.state is None:
                 return PodResult(queued, rejected=rejected)
             # Its victims are on their way out: the others must see it where it will be.
-            decision = Decision(nominating.node_name, rejected.state)
+            decision = Decision(nominating.node_name, rejected.state, points_of(self._profile, rejected.state))
         refused = self._cycle.assume_and_reserve(queued, decision)
         if refused is not None:
             return PodResult(queued, rejected=refused)

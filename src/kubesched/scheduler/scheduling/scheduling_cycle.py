@@ -24,8 +24,8 @@ from kubesched.scheduler.framework import CycleState, Diagnosis, NominatingInfo,
 from kubesched.scheduler.framework.cycle_state import NOBODY
 from kubesched.scheduler.framework.diagnosis import ListedStatuses
 from kubesched.scheduler.framework.stopwatch import timed_point_async
-from kubesched.scheduler.runtime.calling import run_point
 from kubesched.scheduler.runtime.profile import Profile
+from kubesched.scheduler.runtime.timed_points import Points, points_of
 from kubesched.scheduler.scheduling.decision_trace import FILTERED, SCORED, TRACED_FROM, DecisionTrace
 from kubesched.scheduler.scheduling.extenders import EXTENDER, ExtenderChain
 from kubesched.scheduler.scheduling.node_subset import NodeSubset
@@ -47,6 +47,8 @@ class Decision(msgspec.Struct, frozen=True, eq=False, gc=False):
 
     node_name: str
     state: CycleState
+    points: Points
+    """What is to run for it: the profile, timed in some attempts."""
     evaluated: int = 0
     feasible: int = 0
 
@@ -121,7 +123,7 @@ class SchedulingCycle:
             if feasible > 1:
                 trace.step(SCORED)
             trace.log_if_long()
-        return Decision(node_name, fit.state, fit.evaluated, feasible)
+        return Decision(node_name, fit.state, points_of(self._profile, fit.state), fit.evaluated, feasible)
 
     async def _ask_extenders(
         self, queued: QueuedPod, within: NodeSubset | None, fit: FeasibleNodes
@@ -189,7 +191,7 @@ class SchedulingCycle:
         if rejected is not None:
             return rejected
         state, profile, pod = decision.state, self._profile, queued.info.pod
-        status = run_point("Permit", profile.permit, state, pod, decision.node_name)
+        status = decision.points.permit(state, pod, decision.node_name)
         if status.is_success or status.is_wait:
             if state.pods_to_activate:
                 profile.handle.activate(state.pods_to_activate.values())
@@ -207,7 +209,7 @@ class SchedulingCycle:
         except (IllegalTransitionError, PluginError) as error:
             return Rejected(Status.failed(error))
         profile.handle.nominator.remove(pod)
-        status = run_point("Reserve", profile.reserve, decision.state, pod, decision.node_name)
+        status = decision.points.reserve(decision.state, pod, decision.node_name)
         if status.is_success:
             return None
         self.undo(queued, decision)
@@ -215,7 +217,7 @@ class SchedulingCycle:
 
     def undo(self, queued: QueuedPod, decision: Decision) -> None:
         """The pod no longer counts on its node."""
-        run_point("Unreserve", self._profile.unreserve, decision.state, queued.info.pod, decision.node_name)
+        decision.points.unreserve(decision.state, queued.info.pod, decision.node_name)
         self._cache.forget(queued.info.pod)
 
 
