@@ -67,7 +67,7 @@ def test_a_control_plane_boots_as_a_whole(real_cluster: RealControlPlane, start_
     """The scheduler is there first; then an API server comes that forbids everything until it has read its roles."""
     real_cluster.kill_api_server()
     scheduler = start_scheduler(ready=False)
-    eventually(lambda: "The API server does not answer yet" in scheduler.log, "the scheduler waits")
+    eventually(lambda: "Waiting for the API server" in scheduler.log, "the scheduler waits")
     real_cluster.start_api_server()
     scheduler.wait_until_ready()
 

@@ -23,6 +23,7 @@ from tests.e2e.processes import free_port
 
 from kubesched.apps.run.clients import Clients, choose_connection
 from kubesched.apps.run.lifecycle import RunSettings, SchedulerProcess
+from kubesched.apps.run.loop_thread import SameLoop
 from kubesched.apps.run.serving import EndpointOptions
 from kubesched.client.request_metrics import RequestMetrics
 from kubesched.client.rest import RestClient
@@ -70,11 +71,13 @@ class Scene:
             leader_election=LeaderElectionConfiguration(leader_elect=elect),
         )
 
-    def process(self, config: KubeSchedulerConfiguration, plugins: Path | None = None) -> SchedulerProcess:
+    def process(
+        self, config: KubeSchedulerConfiguration, plugins: Path | None = None, **options: Any
+    ) -> SchedulerProcess:
         self.port = free_port()
         endpoints = EndpointOptions(serving=ServingOptions(bind_address="127.0.0.1", port=self.port))
         settings = RunSettings(config=config, endpoints=endpoints, plugin_folder=plugins)
-        return SchedulerProcess(settings, SystemClock(), Random(1), exit_now=self.exits.put_nowait)
+        return SchedulerProcess(settings, SystemClock(), Random(1), exit_now=self.exits.put_nowait, **options)
 
     async def placed(self, name: str) -> str:
         return (await self.rest.get(Pod, name, "default")).spec.node_name
@@ -115,10 +118,17 @@ async def until(look: Callable[[], Awaitable[object]]) -> None:
             answer = await look()
 
 
-async def test_it_schedules_and_stops_when_asked(scene: Scene) -> None:
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param({}, id="on a thread"),
+        pytest.param({"home": SameLoop(), "hears_signals": False}, id="all on one loop"),
+    ],
+)
+async def test_it_schedules_and_stops_when_asked(scene: Scene, options: dict[str, Any]) -> None:
     """A pod is placed; without an election a stop is an error, as with kube-scheduler."""
     await scene.rest.create(make_node("n1", cpu="4"))
-    process = scene.process(scene.config())
+    process = scene.process(scene.config(), **options)
     async with running(process) as task:
         await scene.rest.create(make_pod("web", cpu="1", image="pause"))
         await until(lambda: scene.placed("web"))

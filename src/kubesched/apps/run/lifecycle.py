@@ -100,8 +100,10 @@ class SchedulerProcess:
         exit_now: Callable[[int], object] = os._exit,
         home: Home | None = None,
         make_transport: MakeTransport = HttpTransport,
+        hears_signals: bool = True,
     ) -> None:
-        """`home` is where the scheduler's loop runs; a thread of its own unless told otherwise."""
+        """`home` is where the scheduler's loop runs: a thread of its own, unless everything is to run on one loop."""
+        self._hears_signals = hears_signals
         self._settings = settings
         self._clock = clock
         self._exit_now = exit_now
@@ -168,7 +170,8 @@ class SchedulerProcess:
     async def run(self) -> int:
         """Until somebody asks us to stop, or something fails that we cannot go on without."""
         self._home.start()
-        self._listen_to_signals()
+        if self._hears_signals:
+            self._listen_to_signals()
         try:
             self._start("living", self._live())
             await self._over
