@@ -42,6 +42,7 @@ from kubesched.scheduler.engine.plugin_calls import (
     ask_pre_filter,
     ask_pre_score,
     ask_score,
+    check_scores,
     try_filter,
 )
 from kubesched.scheduler.framework import (
@@ -53,6 +54,7 @@ from kubesched.scheduler.framework import (
     ScorePlugin,
 )
 
+_NO_FITS: Final[Booleans] = np.zeros(0, dtype=np.bool_)
 _NO_ROWS: Final[list[int] | Everything] = []
 _ANY_ROW: Final = object()
 """In place of an external version: the plugin could not name the rows whose scores changed since."""
@@ -67,6 +69,8 @@ class LayerPlugins(NamedTuple):
     scores: tuple[tuple[ScorePlugin, int, DependsOn], ...]
     versioned: tuple[tuple[str, int], ...]
     """Those with an external version, each with its place among the profile's."""
+    never_pre_scored: dict[str, None]
+    """The names of the PreScore plugins, as stale as they are at first."""
     by_resources: bool
     """All of them see nothing but resource sums: their answers are remembered by these."""
 
@@ -115,7 +119,7 @@ class AnswerLayer:
         self._inherited: Follower[int] = Follower(Journal() if parent is None else parent.changes)
         self._parent_revision = -1
         self.stale = Stale()
-        self.stale.pre_scores.update(dict.fromkeys([plugin.name for plugin in plugins.pre_scores]))
+        self.stale.pre_scores.update(plugins.never_pre_scored)
         self._memo: ResourceMemo | None = None
         self.pre_filters: dict[str, PreFilterAnswer] = {}
         self.pre_filters_revision = 0
@@ -128,12 +132,14 @@ class AnswerLayer:
         """
         self._skipped: Set[str] | None = None  # the columns are there for all filters but these; None: perhaps not
         self._looks_at_pods = False  # some column depends on the pods of its row
-        self.fits: Booleans = np.zeros(0, dtype=np.bool_)
+        self.fits: Booleans = _NO_FITS
         """Per row: it has a node, and no column rejects the pod there."""
         self.feasible = 0
         self._rows: Positions | None = None  # the feasible ones, if somebody asked
         self.scores: dict[str, ScoreColumn] = {}
         self.skipped_scores: frozenset[str] = frozenset()
+        self.was_ranked = False
+        """Somebody has asked for scores before: from the second time on they are kept."""
         self.scores_are_current = False
         """Nobody needs to be asked before the scores are read."""
         self._weighted: Integers | int | None = None  # an array only where not all rows have the same
@@ -168,7 +174,7 @@ class AnswerLayer:
             self.parent.drop()
         self.pre_filters.clear()
         self.pre_filters_revision += 1
-        self.stale.pre_scores.update(dict.fromkeys([plugin.name for plugin in self.plugins.pre_scores]))
+        self.stale.pre_scores.update(self.plugins.never_pre_scored)
         self._drop_columns()
 
     def _drop_columns(self) -> None:
@@ -216,7 +222,8 @@ class AnswerLayer:
                 rows = self._ask_about(changed, state, pod)
             if parent is None:
                 inherited = changed.nodes  # whoever ranks may look at their labels
-        if self.stale.filters or self.stale.scores:
+        stale = self.stale
+        if stale.filters or stale.scores:
             rows += self._ask_stale(state, pod)
         is_new = self._skipped is None
         if state.skipped_filters is not self._skipped:
@@ -224,10 +231,8 @@ class AnswerLayer:
         if parent is not None and parent.revision != self._parent_revision:
             self._parent_revision = parent.revision
             is_new = True
-        if is_new or inherited is EVERYTHING or len(rows) + len(inherited) > MANY_ROWS:
-            self._combine()
-            if rows:
-                self._forget_weighted()
+        if is_new or inherited is EVERYTHING:
+            self._combine(rows)
         elif rows or inherited:
             self._settle(rows, inherited)
 
@@ -360,8 +365,8 @@ class AnswerLayer:
 
     # ---- what the columns say together ---------------------------------------------------------------------------
 
-    def _combine(self) -> None:
-        """Make `fits` from the parent's and the columns."""
+    def _combine(self, rows: list[int]) -> None:
+        """Make `fits` from the parent's and the columns, of which these rows are new."""
         parent = self.parent
         self.fits = (self._cluster.nodes.exists if parent is None else parent.fits).copy()
         for column in self.filters.values():
@@ -370,13 +375,17 @@ class AnswerLayer:
         self.feasible = int(np.count_nonzero(self.fits))
         self._rows = None
         self.revision += 1
-        self._look_at_constants()
+        if rows:
+            self._forget_weighted()
 
     def _settle(self, rows: list[int], inherited: list[int]) -> None:
         """The columns are right at these rows, and what is below at those: take that over."""
         self._look_at_constants()
         if len(rows) + len(inherited) > FEW_ROWS:
-            self._settle_together(rows, inherited)
+            if len(rows) + len(inherited) > MANY_ROWS:
+                self._combine(rows)
+            else:
+                self._settle_together(rows, inherited)
             return
         for row in rows + inherited:
             fits = True
@@ -455,6 +464,20 @@ class AnswerLayer:
                 self.scores_are_current = False  # to be checked again: other rows may be feasible
                 column.check(rows)
 
+    def weighted_once(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Integers | int:
+        """Instead of `update_scores` and `weighted`: the weighted scores of some feasible rows, without keeping them.
+
+        Only for a layer by resources, in which every score is local.
+        """
+        total: Integers | None = None
+        for plugin, weight, depends_on in self.plugins.scores:
+            if plugin.name not in self.skipped_scores:
+                scores = self._scores_of_all(plugin, depends_on, state, pod)[nodes.rows]
+                check_scores(plugin, scores)
+                weighted = scores if weight == 1 else scores * weight
+                total = weighted if total is None else total + weighted
+        return 0 if total is None else total
+
     def _complete_scores(self, state: CycleState, pod: PodInfo) -> None:
         has_changed = False
         for plugin, weight, depends_on in self.plugins.scores:
@@ -464,7 +487,7 @@ class AnswerLayer:
             elif column is None:
                 has_changed = True
                 column = ScoreColumn(plugin, weight, depends_on, self._cluster.nodes.capacity)
-                column.replace(self._scores_of_all(column, state, pod))
+                column.replace(self._scores_of_all(column.plugin, column.depends_on, state, pod))
                 self.scores[plugin.name] = column
             elif plugin.name in self.stale.scores:
                 self._renew(column, state, pod)
@@ -476,20 +499,20 @@ class AnswerLayer:
 
     def _renew(self, column: ScoreColumn, state: CycleState, pod: PodInfo) -> None:
         constant, was_local = column.constant, column.is_local
-        if not column.replace(self._scores_of_all(column, state, pod)):
+        if not column.replace(self._scores_of_all(column.plugin, column.depends_on, state, pod)):
             return
         if not (was_local or column.is_local):
             self.scores_revision += 1
         elif constant is None or column.constant is None or self._offset != self._sum_of_constants(state, pod):
             self._forget_weighted()
 
-    def _scores_of_all(self, column: ScoreColumn, state: CycleState, pod: PodInfo) -> Integers:
+    def _scores_of_all(self, plugin: ScorePlugin, depends_on: DependsOn, state: CycleState, pod: PodInfo) -> Integers:
         """Ask about every row; where nodes that are alike get the same answer, about one of each kind."""
         table = self._cluster.nodes
-        alike = table.sums.alike(len(table)) if column.depends_on is DependsOn.NODE_RESOURCES else None
+        alike = table.sums.alike(len(table)) if depends_on is DependsOn.NODE_RESOURCES else None
         nodes = self._cluster.view(None if alike is None else alike.rows)
         self._asked.count += len(nodes)
-        scores = ask_score(column.plugin, state, pod, nodes)
+        scores = ask_score(plugin, state, pod, nodes)
         return scores if alike is None else scores[alike.kind]
 
     def _ask_score(self, column: ScoreColumn, state: CycleState, pod: PodInfo, nodes: NodeView) -> None:
@@ -511,8 +534,9 @@ class AnswerLayer:
             self._offset = self._sum_of_constants(state, pod)
             self._weighted = self._offset
             if self._uneven:
-                self._weighted = np.full(self._cluster.nodes.capacity, self._offset, dtype=np.int64)
-                for column in self._uneven:
+                first, *others = self._uneven
+                self._weighted = first.weighted(slice(None)) + self._offset
+                for column in others:
                     self._weighted += column.weighted(slice(None))
         return self._weighted
 

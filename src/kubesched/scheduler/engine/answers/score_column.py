@@ -50,7 +50,9 @@ class ScoreColumn:
         elif self.constant is None and not np.count_nonzero(self.raw[: len(scores)] != scores):
             return False
         else:
-            self.constant, self.raw = None, writable(self.raw)
+            if not self.raw.flags.writeable:
+                self.raw = np.zeros(len(self.raw), dtype=np.int64)
+            self.constant = None
             self.raw[: len(scores)] = scores
         self._weighted_constant = None
         self._look_for_invalid(scores)

@@ -39,9 +39,10 @@ _NotLocal: TypeAlias = tuple[ScorePlugin, int, ScoreColumn | None]
 class Totals:
     """Adds up what the layers keep, and what plugins say that are asked in every cycle.
 
-    All rows stay in buckets by their totals where these depend on no other row, or only through `ClassBuckets`; and
-    only once the feasible rows were found the same again: for many templates they never are. Where there were too many
-    classes, it takes longer before buckets are made again.
+    The first time scores by resources are not kept: many a template is seen once only. All rows stay in buckets by
+    their totals where these depend on no other row, or only through `ClassBuckets`; and only once the feasible rows
+    were found the same again: for many templates they never are. Where there were too many classes, it takes longer
+    before buckets are made again.
     """
 
     def __init__(
@@ -72,19 +73,21 @@ class Totals:
 
     def rank(self, state: CycleState, pod: PodInfo, rows: Positions | None) -> Ranked:
         """The totals of some feasible rows, or (None) of all of them; only after the layers' `update`."""
-        self._update(state, pod, rows)
-        others = self._not_local
-        if not others and not self._cycle_scores and rows is None and isinstance(self._buckets, Buckets):
-            if self._move_rows(self._buckets):
-                return self._buckets
+        if not self._is_current() or state.stopwatch is not None:
+            self._update(state, pod, rows)
+        buckets = self._buckets
+        if isinstance(buckets, Buckets) and rows is None and not self._cycle_scores:
+            if self._move_rows(buckets):
+                return buckets
             self._forget()
+        others = self._not_local
         if self._cycle_scores:
             skipped = state.skipped_scores
             others = others + [(p, weight, None) for p, weight in self._cycle_scores if p.name not in skipped]
         if rows is None:
-            buckets = self._kept(others, state, pod)
-            if buckets is not None:
-                return buckets
+            kept = self._kept(others, state, pod)
+            if kept is not None:
+                return kept
             rows = self._top.rows()
         return rows, self._added_up(others, state, pod, rows)
 
@@ -105,16 +108,19 @@ class Totals:
 
     # ---- PreScore, Score -----------------------------------------------------------------------------------------
 
-    def _update(self, state: CycleState, pod: PodInfo, rows: Positions | None) -> None:
-        """Ask the plugins whose answers are stale, or not kept; notice what has changed in the layers."""
-        is_current = not self._cycle_pre_scores and state.stopwatch is None
+    def _is_current(self) -> bool:
+        """Whether nobody needs to be asked, and nothing has changed in the layers beyond single rows."""
         revisions = self._top.revision  # each of them only grows, so does the sum
         for layer in self._layers:
-            is_current = is_current and layer.scores_are_current
+            if not layer.scores_are_current:
+                return False
             revisions += layer.scores_revision
-        if not is_current:
-            self._ask(state, pod, self._top.rows() if rows is None else rows)
-            revisions = self._top.revision + sum([layer.scores_revision for layer in self._layers])
+        return revisions == self._revisions and not self._cycle_pre_scores
+
+    def _update(self, state: CycleState, pod: PodInfo, rows: Positions | None) -> None:
+        """Ask the plugins whose answers are stale, or not kept; notice what has changed in the layers."""
+        self._ask(state, pod, self._top.rows() if rows is None else rows)
+        revisions = self._top.revision + sum([layer.scores_revision for layer in self._layers])
         if revisions != self._revisions:
             self._revisions = revisions
             columns = [column for layer in self._layers for column in layer.scores.values()]
@@ -124,7 +130,8 @@ class Totals:
     def _ask(self, state: CycleState, pod: PodInfo, rows: Positions) -> None:
         timed_point(state.stopwatch, "PreScore", self._pre_score, state, pod, self._view(rows))
         for layer in self._layers:
-            layer.update_scores(state, pod, rows)
+            if layer.was_ranked or not layer.plugins.by_resources:
+                layer.update_scores(state, pod, rows)
 
     def _forget(self) -> None:
         self._buckets = None
@@ -160,7 +167,7 @@ class Totals:
     def _move_rows(self, buckets: Buckets | ClassBuckets) -> bool:
         """Put rows that have changed into other buckets. False if they are too many."""
         changed = self._changes.changed()
-        if changed is EVERYTHING or len(changed) > MANY_ROWS:
+        if changed is EVERYTHING:
             return False
         fits = self._top.fits
         if len(changed) <= FEW_ROWS:
@@ -171,6 +178,8 @@ class Totals:
                     for weighted in self._uneven:
                         total += weighted.item(row)
                 buckets.set(row, total)
+        elif len(changed) > MANY_ROWS:
+            return False
         else:
             rows = as_rows(sorted(set(changed)))
             totals = np.full(len(rows), self._constant, dtype=np.int64)
@@ -193,11 +202,23 @@ class Totals:
     # ---- totals of some rows, added up ---------------------------------------------------------------------------
 
     def _added_up(self, others: list[_NotLocal], state: CycleState, pod: PodInfo, rows: Positions) -> Integers:
-        nodes = self._view(rows)
-        totals = np.full(len(rows), self._no_score, dtype=np.int64)
+        nodes, constant = self._view(rows), self._no_score
+        totals: Integers | None = None
         for layer in self._layers:
-            weighted = layer.weighted(state, pod)
-            totals += weighted if isinstance(weighted, int) else weighted[nodes.rows]
+            if layer.was_ranked or not layer.plugins.by_resources:
+                weighted = layer.weighted(state, pod)
+                here = weighted if isinstance(weighted, int) else weighted[nodes.rows]
+            else:
+                layer.was_ranked = True
+                here = layer.weighted_once(state, pod, nodes)
+            if isinstance(here, int):
+                constant += here
+            else:
+                totals = here if totals is None else totals + here
+        if totals is None:
+            totals = np.full(len(rows), constant, dtype=np.int64)
+        elif constant or others:
+            totals = totals + constant  # in an array of its own
         for plugin, weight, column in others:
             totals += weight * self._normalized(plugin, column, state, pod, nodes)
         return totals

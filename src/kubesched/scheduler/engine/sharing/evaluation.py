@@ -7,7 +7,7 @@ from collections.abc import Hashable, Sequence
 from kubesched.scheduler.columns import ClusterTables, Derived, PodInfo
 from kubesched.scheduler.engine.answers.filter_column import FilterColumn
 from kubesched.scheduler.engine.answers.layer import AnswerLayer
-from kubesched.scheduler.engine.plugin_calls import AskedRows, ProfilePlugins
+from kubesched.scheduler.engine.plugin_calls import AskedRows, PreFilterAnswer, ProfilePlugins
 from kubesched.scheduler.engine.ranking.totals import Totals
 from kubesched.scheduler.engine.scratch import PreFiltered, run_pre_filters
 from kubesched.scheduler.engine.sharing.template_signature import Layout
@@ -62,25 +62,28 @@ class Evaluation:
 
     def _run_pre_filters(self, state: CycleState, pod: PodInfo) -> PreFiltered:
         """Ask the plugins whose answers are not kept, or not yet."""
-        keeping = {plugin.name: layer for layer in self._layers for plugin in layer.plugins.pre_filters}
-        known = {name: answer for layer in self._layers for name, answer in layer.pre_filters.items()}
+        layers, keeping = self._layers, self._layout.keeping_pre_filters
+        known: dict[str, PreFilterAnswer] = {}
+        for layer in layers:
+            known |= layer.pre_filters
 
         def state_of(plugin: PreFilterPlugin) -> CycleState:
-            return keeping[plugin.name].state if plugin.name in keeping else state
+            return layers[keeping[plugin.name]].state if plugin.name in keeping else state
 
         pre_filtered, answers = run_pre_filters(self._plugins, state_of, pod, self._cluster.view(), known)
-        for name, layer in keeping.items():
-            if name in answers:
-                layer.pre_filters[name] = answers[name]
+        for name, answer in answers.items():
+            if name in keeping and name not in known:
+                layers[keeping[name]].pre_filters[name] = answer
         return pre_filtered
 
     def cycle_filters(self, state: CycleState) -> list[FilterPlugin]:
         """The plugins that must be asked in every cycle, in the order of the profile."""
-        asks = self._layout.asks_filters
-        for layer in self._layers:
-            asks = asks or bool(layer.unkept)
-        if not asks:
-            return []
+        if not self._layout.asks_filters:
+            for layer in self._layers:
+                if layer.unkept:
+                    break
+            else:
+                return []
         return [plugin for plugin, column in self.in_order(state) if column is None]
 
     def in_order(

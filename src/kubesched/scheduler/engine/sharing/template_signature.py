@@ -17,6 +17,8 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 from weakref import ref
 
+import msgspec
+
 from kubesched.scheduler.columns import PodTemplate
 from kubesched.scheduler.engine.answers.layer import LayerPlugins
 from kubesched.scheduler.engine.plugin_calls import ProfilePlugins, dependencies_vary
@@ -30,7 +32,7 @@ LAYERS: Final[tuple[Layer, ...]] = ("nodes", "resources", "own")
 """From the bottom to the top."""
 
 
-class Dependencies(NamedTuple):
+class Dependencies(msgspec.Struct, frozen=True, eq=False):
     """What a plugin's PreFilter and Filter depend on, its PreScore and Score, and whether it has a signature."""
 
     filter: DependsOn
@@ -75,6 +77,7 @@ class Layout:
         "cycle_pre_scores",
         "cycle_scores",
         "dependencies",
+        "keeping_pre_filters",
         "plans",
     )
 
@@ -85,6 +88,10 @@ class Layout:
         self.dependencies = by_name
         self.plans = plans
         """From the bottom to the top; that of nodes is always there."""
+        self.keeping_pre_filters = {
+            plugin.name: number for number, plan in enumerate(plans) for plugin in plan.plugins.pre_filters
+        }
+        """Which layer keeps the answers of a PreFilter plugin."""
         anything = {name for name, its in by_name.items() if its.filter is DependsOn.ANYTHING}
         self.asks_pre_filters = any(plugin.name in anything for plugin in profile.pre_filters)
         """Whether some PreFilter plugin must be asked in every cycle."""
@@ -112,7 +119,8 @@ class Layouts:
         self.profile = profile
         self.plugins = list(profile.by_name.values())
         self._numbers = {name: number for number, name in enumerate(profile.by_name)}
-        self._fixed = [None if dependencies_vary(plugin) else _dependencies_of(plugin) for plugin in self.plugins]
+        self._known = [_dependencies_of(plugin) for plugin in self.plugins]
+        self._varying = [number for number, plugin in enumerate(self.plugins) if dependencies_vary(plugin)]
         self._layouts: dict[tuple[Dependencies, ...], Layout] = {}
         self._plans: dict[Hashable, LayerPlan] = {}
         self._watched: dict[tuple[int, ...], Sequence[Watched]] = {}
@@ -126,7 +134,14 @@ class Layouts:
 
     def dependencies(self, number: int, template: PodTemplate) -> tuple[Dependencies, Dependencies]:
         """Of the plugin with this number: without a signature, and with one."""
-        return self._fixed[number] or _dependencies_of(self.plugins[number], template)
+        return _dependencies_of(self.plugins[number], template) if number in self._varying else self._known[number]
+
+    def all_dependencies(self, template: PodTemplate) -> list[tuple[Dependencies, Dependencies]]:
+        """Of all plugins, likewise."""
+        pairs = self._known.copy()
+        for number in self._varying:
+            pairs[number] = _dependencies_of(self.plugins[number], template)
+        return pairs
 
     def watched(self, versions: Sequence[Hashable]) -> Sequence[Watched]:
         """The plugins whose external version may change: one list for all templates to which the same say FIXED."""
@@ -172,6 +187,7 @@ class Layouts:
             pre_filters=tuple(plugin for plugin in profile.pre_filters if filters_here(plugin)),
             filters=filters,
             pre_scores=tuple(plugin for plugin in profile.pre_scores if scores_here(plugin)),
+            never_pre_scored=dict.fromkeys([plugin.name for plugin in profile.pre_scores if scores_here(plugin)]),
             scores=scores,
             versioned=tuple((p.name, place) for place, p in enumerate(profile.versioned) if p.name in here),
             by_resources=layer != "nodes" and all(its is DependsOn.NODE_RESOURCES for *_, its in (*filters, *scores)),
@@ -192,9 +208,13 @@ class TemplateSignature:
         self.versions = [plugin.external_version(template) for plugin in layouts.profile.versioned]
         """In the order of the profile's versioned plugins; another list when one of them has changed."""
         self._watched: Sequence[Watched] | None = None  # many a template is seen once only
-        signed = [self._sign(number, template) for number in range(len(layouts.plugins))]
-        self._signatures = [signature for signature, _ in signed]
-        self.layout = layouts.of(tuple([its for _, its in signed]))
+        pairs = layouts.all_dependencies(template)
+        signatures = self._signatures = [
+            None if pair is _IN_EVERY_CYCLE else plugin.signature(template)
+            for pair, plugin in zip(pairs, layouts.plugins, strict=True)
+        ]
+        dependencies = [pair[sign is not None] for pair, sign in zip(pairs, signatures, strict=True)]
+        self.layout = layouts.of(tuple(dependencies))
         self.evaluation: Callable[[], Evaluation | None] = _nothing_yet
         """Gives what is kept for the template, as long as it is."""
         self.parts = self._parts()
@@ -222,11 +242,9 @@ class TemplateSignature:
 
     def _sign(self, number: int, template: PodTemplate) -> tuple[Hashable, Dependencies]:
         """A plugin's signature, which does not matter if it is asked in every cycle, and its dependencies."""
-        unsigned, signed = self._layouts.dependencies(number, template)
-        if unsigned is _IN_EVERY_CYCLE:
-            return None, unsigned
-        signature = self._layouts.plugins[number].signature(template)
-        return signature, unsigned if signature is None else signed
+        pair = self._layouts.dependencies(number, template)
+        signature = None if pair is _IN_EVERY_CYCLE else self._layouts.plugins[number].signature(template)
+        return signature, pair[signature is not None]
 
     def _sign_again(self, numbers: Iterable[int], template: PodTemplate) -> None:
         """Ask these plugins for their signatures and dependencies again."""
@@ -265,4 +283,4 @@ def _dependencies_of(plugin: Plugin, template: PodTemplate | None = None) -> tup
     return _KNOWN[on_filter, on_score]
 
 
-_IN_EVERY_CYCLE: Final = _KNOWN[DependsOn.ANYTHING, DependsOn.ANYTHING][0]
+_IN_EVERY_CYCLE: Final = _KNOWN[DependsOn.ANYTHING, DependsOn.ANYTHING]
