@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol, runtime_checkable
 
 import numpy as np
 
+from kubesched.apps.explain.cluster_remedies import ClusterRemedy, ExplainsPreemption, cluster_remedies
 from kubesched.apps.explain.remedies import Remedy, remedies
 from kubesched.errors import ConfigurationError, KubeschedError, PluginError, what_and_where
 from kubesched.objects import Pod
@@ -19,7 +19,6 @@ from kubesched.scheduler.build import Assembled
 from kubesched.scheduler.columns import PodInfo
 from kubesched.scheduler.engine import Evaluator, FeasibleNodes
 from kubesched.scheduler.framework import Code, Diagnosis, PostFilterPlugin, Status, Victims
-from kubesched.scheduler.framework.cycle_state import CycleState
 from kubesched.scheduler.runtime.calling import checked, checked_pair
 from kubesched.scheduler.runtime.profile import Profile
 from kubesched.scheduler.scheduling.scheduling_cycle import NO_NODES
@@ -70,21 +69,9 @@ class Explanation:
     fit_error: str = ""
     preemption: PreemptionView | None = None
     remedies: Sequence[Remedy] = ()
-
-
-@runtime_checkable
-class ExplainsPreemption(Protocol):
-    """A PostFilter plugin that can report its choice without acting on it."""
-
-    def dry_run(
-        self, state: CycleState, pod: PodInfo, diagnosis: Diagnosis
-    ) -> tuple[Mapping[str, Victims], Mapping[str, Victims]]:
-        """Victims by node name: (of all candidates, of those that are equally good in the end)."""
-        ...
-
-    def status_of(self, node_name: str, victims: Victims) -> Status:
-        """Its answer if it takes this candidate."""
-        ...
+    cluster_remedies: Sequence[ClusterRemedy] = ()
+    nothing_helps: bool = False
+    """Remedies were sought, and there are none: neither changes of the pod nor of the cluster, nor preemption."""
 
 
 async def explain(assembled: Assembled, pod: Pod, *, wanted_node: str = "", seek_remedies: bool = False) -> Explanation:
@@ -122,7 +109,10 @@ async def _explain_all(assembled: Assembled, profile: Profile, info: PodInfo, se
     if not (seek_remedies and explanation.fit_error):
         return explanation
     found = remedies(assembled.cache.cluster, assembled.evaluators[profile.name], profile.filters, info.pod)
-    return replace(explanation, remedies=found)
+    preempts = explanation.preemption is not None and explanation.preemption.nominated_node
+    others = [] if preempts else cluster_remedies(assembled, profile, info.pod)
+    nothing = not (found or others or preempts)
+    return replace(explanation, remedies=found, cluster_remedies=others, nothing_helps=nothing)
 
 
 async def _explain(assembled: Assembled, profile: Profile, info: PodInfo) -> Explanation:

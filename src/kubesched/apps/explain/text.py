@@ -12,6 +12,8 @@ MOST_NAMES: Final = 5
 MOST_LINES: Final = 20
 """About nodes that fit, and about nodes that do not. Programs get everything."""
 
+NOTHING_HELPS: Final = "no single change of the pod would help, nor would one more node like those that there are"
+
 
 def as_text(explanation: Explanation) -> str:
     """A few lines: the outcome first, then each node with its reason or its scores."""
@@ -51,6 +53,10 @@ def as_data(explanation: Explanation) -> dict[str, Any]:
         data["remedies"] = [
             {"changes": list(remedy.changes), "nodes": list(remedy.nodes)} for remedy in explanation.remedies
         ]
+    if explanation.cluster_remedies:
+        data["clusterRemedies"] = [
+            {"change": other.says, "nodes": list(other.nodes)} for other in explanation.cluster_remedies
+        ]
     return data
 
 
@@ -88,6 +94,12 @@ def _lines(explanation: Explanation) -> Iterator[str]:
         yield "  it would fit if it"
         for remedy in explanation.remedies:
             yield f"    {' and '.join(remedy.changes)}: {_some(remedy.nodes)}"
+    if explanation.cluster_remedies:
+        yield "  this would help, too:" if explanation.remedies else "  this would help:"
+        for other in explanation.cluster_remedies:
+            yield f"    {other.says}"
+    if explanation.nothing_helps:
+        yield f"  {NOTHING_HELPS}"
 
 
 def _refusals(statuses: Mapping[str, Status]) -> Iterator[str]:

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import msgspec
 from msgspec.structs import replace
 
+from kubesched.apps.inputs.new_nodes import new_node, stays_with_node
 from kubesched.apps.plan.state import State
 from kubesched.apps.plan.workloads import (
     Workload,
@@ -16,18 +17,13 @@ from kubesched.apps.plan.workloads import (
     parse_workload,
     pods_of,
     replacement,
-    stays_with_node,
 )
 from kubesched.clock import utc
 from kubesched.errors import ConfigurationError
 from kubesched.objects import Node, Pod
 from kubesched.objects.affinity import Taint
-from kubesched.objects.meta import ObjectMeta
-from kubesched.objects.node import NodeStatus
 from kubesched.objects.quantity import Quantity
 from kubesched.objects.tolerations import tolerates_taint
-
-HOSTNAME = "kubernetes.io/hostname"
 
 
 class Hypothesis(Protocol):
@@ -208,19 +204,6 @@ class Configure(msgspec.Struct, frozen=True):
 
     def apply(self, state: State) -> None:
         state.configure(self.config)
-
-
-def new_node(model: Node, name: str) -> Node:
-    """A node like another one, fresh: nothing runs on it, and nobody has cordoned it."""
-    labels = {**model.metadata.labels, HOSTNAME: name}
-    status = NodeStatus(
-        capacity=model.status.capacity,
-        allocatable=model.status.allocatable or model.status.capacity,
-        conditions=model.status.conditions,
-        declared_features=model.status.declared_features,
-    )
-    metadata = ObjectMeta(name=name, uid=f"node/{name}", labels=labels, annotations=model.metadata.annotations)
-    return replace(model, metadata=metadata, spec=replace(model.spec, unschedulable=False), status=status)
 
 
 def _on_new_node(pod: Pod, node_name: str, state: State) -> Pod:

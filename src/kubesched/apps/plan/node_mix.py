@@ -12,8 +12,9 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
+from kubesched.apps.inputs.new_nodes import new_node
 from kubesched.apps.plan.capacity import CapacityReport, MixPart, capacity, shortfall
-from kubesched.apps.plan.hypotheses import AddNodes, new_node
+from kubesched.apps.plan.hypotheses import AddNodes
 from kubesched.apps.plan.reporting import Progress, ReportPart
 from kubesched.apps.plan.solver import cp_model, is_installed
 from kubesched.apps.plan.state import State

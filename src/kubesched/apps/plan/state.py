@@ -8,8 +8,9 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from kubesched.apps.inputs.new_nodes import stays_with_node
 from kubesched.apps.plan.budgets import Budgets
-from kubesched.apps.plan.workloads import is_recreated, release_claims, replacement, stays_with_node
+from kubesched.apps.plan.workloads import is_recreated, release_claims, replacement
 from kubesched.apps.simulate.simulation import Preemption, Simulation
 from kubesched.clock import utc
 from kubesched.errors import ConfigurationError, InvalidObjectError

@@ -7,13 +7,13 @@ from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
+from kubesched.apps.inputs.new_nodes import stays_with_node
 from kubesched.apps.simulate.simulation import Simulation
 from kubesched.errors import ConfigurationError
 from kubesched.objects import Pod, ReplicaSet, ResourceClaim
 from kubesched.objects.meta import OwnerReference
 from kubesched.objects.pod import PodStatus
 
-MIRROR: Final = "kubernetes.io/config.mirror"
 TEMPLATE_HASH: Final = "pod-template-hash"
 DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
 SHORT_NAMES: Final = {
@@ -89,12 +89,6 @@ def pods_of(workload: Workload, simulation: Simulation) -> list[Pod]:
             or ((owner := pod.metadata.controller_of) and (owner.kind, owner.name) == (workload.kind, workload.name))
         ]
     return sorted(found, key=lambda pod: pod.key)
-
-
-def stays_with_node(pod: Pod) -> bool:
-    """Whether the pod comes and goes with its node: one of a DaemonSet, or a static one."""
-    owner = pod.metadata.controller_of
-    return MIRROR in pod.metadata.annotations or (owner is not None and owner.kind in ("DaemonSet", "Node"))
 
 
 def is_recreated(pod: Pod) -> bool:

@@ -9,6 +9,7 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
+from kubesched.apps.inputs.new_nodes import stays_with_node
 from kubesched.apps.plan.defrag import greedy
 from kubesched.apps.plan.defrag.goals import Cost, DrainNodes, Fit, FreeNodes, Goal, Rebalance, cost_function
 from kubesched.apps.plan.defrag.greedy import Intent
@@ -20,7 +21,6 @@ from kubesched.apps.plan.reporting import Progress, ReportPart, counted
 from kubesched.apps.plan.solver import is_installed
 from kubesched.apps.plan.state import State
 from kubesched.apps.plan.what_if import why_waiting
-from kubesched.apps.plan.workloads import stays_with_node
 from kubesched.apps.simulate.simulation import Simulation
 from kubesched.clock import utc
 from kubesched.errors import ConfigurationError

@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
+from kubesched.apps.inputs.new_nodes import stays_with_node
 from kubesched.apps.plan.budgets import Budgets
-from kubesched.apps.plan.workloads import is_recreated, stays_with_node
+from kubesched.apps.plan.workloads import is_recreated
 from kubesched.apps.simulate.simulation import Simulation
 from kubesched.errors import InvalidObjectError
 from kubesched.objects import Pod, PodDisruptionBudget, encode
