@@ -23,7 +23,7 @@ async def fetch_objects(kubeconfig: str, gates: FeatureGates) -> list[Any]:
     transport = HttpTransport(choose_connection(kubeconfig, clock))
     try:
         rest = RestClient(transport, clock, Random(0))  # noqa: S311 - for the jitter of retries
-        kinds = await AccessCheck(rest, watched_kinds(gates)).served_kinds()
+        kinds = await AccessCheck(rest, watched_kinds(gates)).served_kinds_at_once()
         lists: list[list[Any]] = await asyncio.gather(*(rest.list_all(kind) for kind in kinds))
     finally:
         await transport.close()

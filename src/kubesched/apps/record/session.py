@@ -74,7 +74,7 @@ async def record(
     """
     opened: OpenSink = open_sink or (lambda header: TraceWriter.create(recording.path, header))
     rest = RestClient(transport, clock, random)
-    kinds = await AccessCheck(rest, RECORDED).served_kinds()
+    kinds = await AccessCheck(rest, RECORDED).served_kinds_at_once()
     recorder = Recorder(kinds, clock, annotations=frozenset(recording.annotations))
     tasks = [
         asyncio.create_task(

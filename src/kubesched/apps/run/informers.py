@@ -91,6 +91,15 @@ class AccessCheck:
                 log.warning("The API server does not have this kind: taken as empty", type=KIND_OF[kind].plural)
         return [kind for kind, served in zip(self._kinds, answers, strict=True) if served]
 
+    async def served_kinds_at_once(self) -> list[type]:
+        """As `served_kinds`, for a command that does not wait: refused credentials are a ConfigurationError."""
+        try:
+            return await self.served_kinds()
+        except ApiStatusError as error:
+            if error.code != 401:
+                raise
+            raise ConfigurationError([f"the API server does not accept our credentials: {error}"]) from error
+
     async def served_kinds_when_up(self, clock: Clock, random: Random) -> list[type]:
         """As `served_kinds`, trying again for as long as the server is away."""
         backoff = Backoff(clock, random, initial=FIRST_DELAY, cap=LONGEST_DELAY)
