@@ -26,7 +26,7 @@ plugin that says little about itself costs only itself.
     plugin_calls.py     a profile's plugins, and the guarded calling of them
     nominations.py      nominated pods, in columns
     sharing/            template_signature, evaluation_cache, evaluation
-    answers/            layer, filter_column, score_column, resource_memo
+    answers/            layer, filter_column, score_column, weighted_scores, resource_memo
     ranking/            totals, buckets, score_classes, ranking
 
 How an answer is kept right, and what it costs: docs/design/0005-incremental-engine.md. Nothing here knows a plugin by

@@ -14,7 +14,7 @@ the same way: its `changes` name rows, and a new `revision` says that any row ma
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Set
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
@@ -33,9 +33,11 @@ from kubesched.scheduler.columns import (
 )
 from kubesched.scheduler.columns.row_changes import MANY_ROWS, NOTHING, RowChanges, RowFollower, as_rows, too_many
 from kubesched.scheduler.engine.answers.filter_column import FilterColumn
+from kubesched.scheduler.engine.answers.layer_plugins import LayerPlugins, Stale
 from kubesched.scheduler.engine.answers.resource_memo import ResourceMemo
 from kubesched.scheduler.engine.answers.score_column import ScoreColumn
 from kubesched.scheduler.engine.answers.uniform import every_row
+from kubesched.scheduler.engine.answers.weighted_scores import WeightedScores
 from kubesched.scheduler.engine.plugin_calls import (
     AskedRows,
     PreFilterAnswer,
@@ -48,9 +50,6 @@ from kubesched.scheduler.engine.plugin_calls import (
 from kubesched.scheduler.framework import (
     CycleState,
     DependsOn,
-    FilterPlugin,
-    PreFilterPlugin,
-    PreScorePlugin,
     ScorePlugin,
 )
 
@@ -60,42 +59,10 @@ _ANY_ROW: Final = object()
 """In place of an external version: the plugin could not name the rows whose scores changed since."""
 
 
-class LayerPlugins(NamedTuple):
-    """The plugins whose answers a layer keeps, by extension point, in the order of the profile."""
-
-    pre_filters: tuple[PreFilterPlugin, ...]
-    filters: tuple[tuple[FilterPlugin, DependsOn], ...]
-    pre_scores: tuple[PreScorePlugin, ...]
-    scores: tuple[tuple[ScorePlugin, int, DependsOn], ...]
-    versioned: tuple[tuple[str, int], ...]
-    """Those with an external version, each with its place among the profile's."""
-    never_pre_scored: dict[str, None]
-    """The names of the PreScore plugins, as stale as they are at first."""
-    by_resources: bool
-    """All of them see nothing but resource sums: their answers are remembered by these."""
-
-
-class Stale:
-    """Per extension point: plugins whose answer was given with another external version, which is the value."""
-
-    __slots__ = ("filters", "pre_filters", "pre_scores", "scores")
-
-    def __init__(self) -> None:
-        self.pre_filters: dict[str, Hashable] = {}
-        self.filters: dict[str, Hashable] = {}
-        self.pre_scores: dict[str, Hashable] = {}
-        self.scores: dict[str, Hashable] = {}
-
-    def add(self, name: str, since: Hashable) -> None:
-        """The oldest version is the one that kept answers were given with."""
-        for plugins in (self.pre_filters, self.filters, self.pre_scores, self.scores):
-            plugins.setdefault(name, since)
-
-
 class AnswerLayer:
     """Answers of some plugins, upon those of a parent. After `update` they equal answers from scratch.
 
-    `fits`, `feasible`, `rows` and the weighted scores are those of this layer and of all below it.
+    `fits`, `feasible` and `rows` are those of this layer and of all below it, the scores are its own.
     """
 
     def __init__(
@@ -142,16 +109,12 @@ class AnswerLayer:
         """Somebody has asked for scores before: from the second time on they are kept."""
         self.scores_are_current = False
         """Nobody needs to be asked before the scores are read."""
-        self._weighted: Integers | int | None = None  # an array only where not all rows have the same
-        self._constants: list[ScoreColumn] = []  # what `_weighted` is made of
-        self._uneven: list[ScoreColumn] = []
-        self._offset = 0
+        self.weighted_scores = WeightedScores()
+        """Its revision increases when any of the scores has changed beyond `changes`, normalised ones included."""
         self.changes: Journal[int] = Journal()
         """Rows at which `fits` or a score may have changed."""
         self.revision = 0
         """Increases when `fits` has changed beyond that."""
-        self.scores_revision = 0
-        """Increases when scores have changed beyond that."""
 
     # ---- invalidate ----------------------------------------------------------------------------------------------
 
@@ -184,7 +147,7 @@ class AnswerLayer:
         self.stale.scores.clear()
         self._skipped = None
         self.scores_are_current = False
-        self._forget_weighted()
+        self.weighted_scores.forget()
         self._columns_changed()
 
     # ---- update: PreFilter ---------------------------------------------------------------------------------------
@@ -376,11 +339,11 @@ class AnswerLayer:
         self._rows = None
         self.revision += 1
         if rows:
-            self._forget_weighted()
+            self.weighted_scores.forget()
 
     def _settle(self, rows: list[int], inherited: list[int]) -> None:
         """The columns are right at these rows, and what is below at those: take that over."""
-        self._look_at_constants()
+        self.weighted_scores.look_at_constants()
         if len(rows) + len(inherited) > FEW_ROWS:
             if len(rows) + len(inherited) > MANY_ROWS:
                 self._combine(rows)
@@ -391,10 +354,7 @@ class AnswerLayer:
             fits = True
             for column in self.filters.values():
                 fits = fits and not (column.may_reject and column.bits.item(row))
-            weighted = self._offset
-            for scores in self._uneven:
-                weighted += scores.weight * scores.raw.item(row)
-            self._set(row, fits, weighted)
+            self._set(row, fits, self.weighted_scores.at(row))
 
     def _set(self, row: int, fits_here: bool, weighted: int) -> None:
         parent = self.parent
@@ -403,8 +363,8 @@ class AnswerLayer:
             self.fits[row] = fits
             self.feasible += 1 if fits else -1
             self._rows = None
-        if isinstance(self._weighted, np.ndarray):
-            self._weighted[row] = weighted
+        if self.weighted_scores.array is not None:
+            self.weighted_scores.array[row] = weighted
         self.changes.append(row)
 
     def _settle_together(self, own: list[int], inherited: list[int]) -> None:
@@ -419,12 +379,7 @@ class AnswerLayer:
             self.feasible += 2 * int(np.count_nonzero(fits[changed])) - int(np.count_nonzero(changed))
             self.fits[rows] = fits
             self._rows = None
-        if isinstance(self._weighted, np.ndarray):
-            weighted = np.full(len(rows), self._offset, dtype=np.int64)
-            for scores in self._uneven:
-                weighted += scores.weighted(rows)
-            changed |= weighted != self._weighted[rows]
-            self._weighted[rows] = weighted
+        changed |= self.weighted_scores.settle(rows)
         if all(scores.is_local for scores in self.scores.values()):
             rows = rows[changed]  # of scores that are normalised it is not known whether they have changed
         for row in (*rows.tolist(), *inherited):
@@ -495,16 +450,16 @@ class AnswerLayer:
         self.scores_are_current = True
         if has_changed:
             self._columns_changed()
-            self._forget_weighted()
+            self.weighted_scores.forget()
 
     def _renew(self, column: ScoreColumn, state: CycleState, pod: PodInfo) -> None:
-        constant, was_local = column.constant, column.is_local
+        was_constant, was_local = column.constant is not None, column.is_local
         if not column.replace(self._scores_of_all(column.plugin, column.depends_on, state, pod)):
             return
-        if not (was_local or column.is_local):
-            self.scores_revision += 1
-        elif constant is None or column.constant is None or self._offset != self._sum_of_constants(state, pod):
-            self._forget_weighted()
+        if was_local or column.is_local:
+            self.weighted_scores.column_changed(column, state, pod, was_constant=was_constant)
+        else:
+            self.weighted_scores.revision += 1
 
     def _scores_of_all(self, plugin: ScorePlugin, depends_on: DependsOn, state: CycleState, pod: PodInfo) -> Integers:
         """Ask about every row; where nodes that are alike get the same answer, about one of each kind."""
@@ -524,29 +479,7 @@ class AnswerLayer:
     def weighted(self, state: CycleState, pod: PodInfo) -> Integers | int:
         """Per row: the weighted local scores of this layer; one number where it is the same everywhere.
 
-        Don't write to it. It stays up to date while `scores_revision` stays the same.
+        Don't write to it. It stays up to date while its revision stays the same.
         """
-        if self._weighted is None:
-            columns = [column for column in self.scores.values() if column.is_local]
-            is_constant = not self.plugins.by_resources  # there every column is written to soon
-            self._constants = [column for column in columns if is_constant and column.constant is not None]
-            self._uneven = [column for column in columns if column not in self._constants]
-            self._offset = self._sum_of_constants(state, pod)
-            self._weighted = self._offset
-            if self._uneven:
-                first, *others = self._uneven
-                self._weighted = first.weighted(slice(None)) + self._offset
-                for column in others:
-                    self._weighted += column.weighted(slice(None))
-        return self._weighted
-
-    def _sum_of_constants(self, state: CycleState, pod: PodInfo) -> int:
-        return sum([column.weighted_constant(state, pod) for column in self._constants])
-
-    def _look_at_constants(self) -> None:
-        if self._weighted is not None and any(column.constant is None for column in self._constants):
-            self._forget_weighted()
-
-    def _forget_weighted(self) -> None:
-        self._weighted = None
-        self.scores_revision += 1
+        finds_constants = not self.plugins.by_resources  # there every column is written to soon
+        return self.weighted_scores.made(self.scores.values(), state, pod, finds_constants=finds_constants)

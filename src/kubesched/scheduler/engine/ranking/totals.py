@@ -114,13 +114,13 @@ class Totals:
         for layer in self._layers:
             if not layer.scores_are_current:
                 return False
-            revisions += layer.scores_revision
+            revisions += layer.weighted_scores.revision
         return revisions == self._revisions and not self._cycle_pre_scores
 
     def _update(self, state: CycleState, pod: PodInfo, rows: Positions | None) -> None:
         """Ask the plugins whose answers are stale, or not kept; notice what has changed in the layers."""
         self._ask(state, pod, self._top.rows() if rows is None else rows)
-        revisions = self._top.revision + sum([layer.scores_revision for layer in self._layers])
+        revisions = self._top.revision + sum([layer.weighted_scores.revision for layer in self._layers])
         if revisions != self._revisions:
             self._revisions = revisions
             columns = [column for layer in self._layers for column in layer.scores.values()]

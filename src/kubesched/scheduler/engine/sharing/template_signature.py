@@ -20,7 +20,7 @@ from weakref import ref
 import msgspec
 
 from kubesched.scheduler.columns import PodTemplate
-from kubesched.scheduler.engine.answers.layer import LayerPlugins
+from kubesched.scheduler.engine.answers.layer_plugins import LayerPlugins
 from kubesched.scheduler.engine.plugin_calls import ProfilePlugins, dependencies_vary
 from kubesched.scheduler.framework import FIXED, DependsOn, Plugin, ScorePlugin
 
