@@ -56,8 +56,8 @@ def running(assets: Path, directory: Path) -> Iterator[str]:
         f"--service-account-key-file={directory / 'sa.key'}",
         f"--service-account-signing-key-file={directory / 'sa.key'}",
         "--service-cluster-ip-range=10.96.0.0/16",
-        "--feature-gates=GenericWorkload=true,DRADeviceTaintRules=true",
-        "--runtime-config=scheduling.k8s.io/v1alpha2=true,resource.k8s.io/v1beta2=true",
+        "--feature-gates=GenericWorkload=true",
+        "--runtime-config=scheduling.k8s.io/v1beta1=true,resource.k8s.io/v1beta2=true",
         # The embedded cluster has none of the controllers that would undo what these plugins do.
         "--disable-admission-plugins=ServiceAccount,StorageObjectInUseProtection,TaintNodesByCondition",
         "--enable-priority-and-fairness=false",

@@ -33,7 +33,7 @@ KINDS: dict[str, tuple[str, str, bool]] = {
     "PodDisruptionBudget": ("policy/v1", "poddisruptionbudgets", True),
     "ClusterRoleBinding": ("rbac.authorization.k8s.io/v1", "clusterrolebindings", False),
     "DeviceClass": ("resource.k8s.io/v1", "deviceclasses", False),
-    "DeviceTaintRule": ("resource.k8s.io/v1beta2", "devicetaintrules", False),
+    "DeviceTaintRule": ("resource.k8s.io/v1", "devicetaintrules", False),
     "ResourceClaim": ("resource.k8s.io/v1", "resourceclaims", True),
     "ResourceSlice": ("resource.k8s.io/v1", "resourceslices", False),
     "RoleBinding": ("rbac.authorization.k8s.io/v1", "rolebindings", True),

@@ -76,7 +76,7 @@ def decode_object(source: bytes | str | dict[str, Any]) -> KubeStruct:
     kind = KINDS.get(name) if isinstance(name, str) else None
     if kind is None:
         raise InvalidObjectError(f"unknown kind {name!r}", path="kind")
-    if api_version != kind.api_version:
+    if api_version != kind.api_version and api_version not in kind.older_versions:
         raise InvalidObjectError(f"expected {kind.api_version!r}, got {api_version!r}", path="apiVersion", kind=name)
     return convert(manifest, kind.struct)
 

@@ -85,7 +85,7 @@ class DeviceTaintRuleSpec(KubeStruct):
 
 
 class DeviceTaintRule(KubeStruct):
-    """A taint of an administrator (resource.k8s.io/v1beta2)."""
+    """A taint of an administrator (resource.k8s.io/v1 since Kubernetes 1.37, v1beta2 before)."""
 
     metadata: ObjectMeta = ObjectMeta()
     spec: DeviceTaintRuleSpec = DeviceTaintRuleSpec()

@@ -40,6 +40,8 @@ class Kind(NamedTuple):
     api_version: str
     plural: str
     namespaced: bool
+    older_versions: tuple[str, ...] = ()
+    """API versions of the same shape, which files and traces may still name."""
 
     @property
     def path(self) -> str:
@@ -72,7 +74,14 @@ KINDS: Final[dict[str, Kind]] = {
         Kind("VolumeAttributesClass", VolumeAttributesClass, "storage.k8s.io/v1", "volumeattributesclasses", False),
         Kind("ResourceSlice", ResourceSlice, "resource.k8s.io/v1", "resourceslices", False),
         Kind("DeviceClass", DeviceClass, "resource.k8s.io/v1", "deviceclasses", False),
-        Kind("DeviceTaintRule", DeviceTaintRule, "resource.k8s.io/v1beta2", "devicetaintrules", False),
+        Kind(
+            "DeviceTaintRule",
+            DeviceTaintRule,
+            "resource.k8s.io/v1",
+            "devicetaintrules",
+            namespaced=False,
+            older_versions=("resource.k8s.io/v1beta2",),
+        ),
         Kind("ResourceClaim", ResourceClaim, "resource.k8s.io/v1", "resourceclaims", True),
         Kind("ResourceClaimTemplate", ResourceClaimTemplate, "resource.k8s.io/v1", "resourceclaimtemplates", True),
         Kind("Lease", Lease, "coordination.k8s.io/v1", "leases", True),

@@ -94,5 +94,5 @@ def test_the_whole_exposition_parses_and_carries_the_stability() -> None:
         ("DynamicResourceAllocation", "", 1.0),
         ("GangScheduling", "ALPHA", 0.0),
     }
-    assert families["kubernetes_build_info"].samples[0].labels["minor"] == "36"
+    assert families["kubernetes_build_info"].samples[0].labels["minor"] == "37"
     assert "process_resident_memory_bytes" in families

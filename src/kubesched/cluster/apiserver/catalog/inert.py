@@ -81,7 +81,7 @@ AUTOSCALING: Final = (
         categories=("all",),
         subresources=(status_of("HorizontalPodAutoscaler"),),
         table=tables.AUTOSCALERS,
-        rules=Rules(default=defaults.default_autoscaler, validate=rules.autoscaler_problems),
+        rules=Rules(default=defaults.default_autoscaler, validate=rules.autoscaler_problems, counts_generations=True),
     ),
 )
 

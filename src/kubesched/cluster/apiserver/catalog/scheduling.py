@@ -77,6 +77,17 @@ DEVICES: Final = (
     ),
     Resource(
         group="resource.k8s.io",
+        version="v1",
+        kind="DeviceTaintRule",
+        plural="devicetaintrules",
+        struct_name="resource.v1beta2.DeviceTaintRule",
+        namespaced=False,
+        subresources=(status_of("DeviceTaintRule"),),
+        table=cluster_tables.DEVICE_TAINT_RULES,
+        rules=Rules(validate=cluster_rules.device_taint_rule_problems, returns_deleted=True, counts_generations=True),
+    ),
+    Resource(
+        group="resource.k8s.io",
         version="v1beta2",
         kind="DeviceTaintRule",
         plural="devicetaintrules",

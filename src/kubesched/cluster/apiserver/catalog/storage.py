@@ -33,6 +33,7 @@ STORAGE: Final = (
         plural="csinodes",
         struct_name="storage.v1.CSINode",
         namespaced=False,
+        subresources=(status_of("CSINode"),),
         table=volume_tables.CSI_NODES,
         rules=Rules(unconditional_update=False, returns_deleted=True),
     ),

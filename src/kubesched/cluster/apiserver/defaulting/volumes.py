@@ -35,3 +35,4 @@ def default_csi_driver(driver: Json) -> None:
     spec.setdefault("volumeLifecycleModes", ["Persistent"])
     spec.setdefault("requiresRepublish", False)
     spec.setdefault("seLinuxMount", False)
+    spec.setdefault("preventPodSchedulingIfMissing", False)

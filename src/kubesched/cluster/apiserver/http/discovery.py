@@ -73,7 +73,7 @@ class Discovery:
 def version_info() -> Json:
     return {
         "major": "1",
-        "minor": "36",
+        "minor": "37",
         "gitVersion": VERSION,
         "gitCommit": "",
         "gitTreeState": "clean",
@@ -82,9 +82,9 @@ def version_info() -> Json:
         "compiler": "",
         "platform": "kubesched",
         "emulationMajor": "1",
-        "emulationMinor": "36",
+        "emulationMinor": "37",
         "minCompatibilityMajor": "1",
-        "minCompatibilityMinor": "35",
+        "minCompatibilityMinor": "36",
     }
 
 

@@ -70,10 +70,8 @@ def _claim(value: Json, now: float) -> list[Any]:
 
 
 def _storage_class(value: Json, now: float) -> list[Any]:
-    annotations = value["metadata"].get("annotations") or {}
-    default = any(annotations.get(key) == "true" for key in DEFAULT_CLASS)
     return [
-        name_of(value) + (" (default)" if default else ""),
+        name_of(value),
         value.get("provisioner", ""),
         value.get("reclaimPolicy", "Delete"),
         value.get("volumeBindingMode", "Immediate"),

@@ -120,7 +120,7 @@ def runtime_class_problems(runtime_class: Json) -> list[Problem]:
 
 def runtime_class_update_problems(runtime_class: Json, old: Json) -> list[Problem]:
     handler = runtime_class.get("handler")
-    return [] if handler == old.get("handler") else [invalid("handler", handler, "field is immutable")]
+    return [] if handler == old.get("handler") else [invalid("handler", None, "field is immutable")]
 
 
 def lease_problems(lease: Json) -> list[Problem]:

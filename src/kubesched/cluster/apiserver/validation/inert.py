@@ -48,9 +48,7 @@ def autoscaler_problems(autoscaler: Json) -> list[Problem]:
     problems = []
     if fewest < 1:
         problems.append(invalid("spec.minReplicas", fewest, "must be greater than or equal to 1"))
-    if most == 0:
-        problems.append(required("spec.maxReplicas", "must be set and greater than 0"))
-    elif most < 0:
+    if most < 0:
         problems.append(invalid("spec.maxReplicas", most, "must be greater than or equal to 1"))
     if most < fewest:
         problems.append(invalid("spec.maxReplicas", most, "must be greater than or equal to `minReplicas`"))
@@ -59,6 +57,8 @@ def autoscaler_problems(autoscaler: Json) -> list[Problem]:
     version = target.get("apiVersion", "")
     if "/" not in version and target.get("kind") != "ReplicationController":
         problems.append(invalid(f"{where}.apiVersion", version, "apiVersion must specify API group"))
+    if most == 0:
+        problems.append(required("spec.maxReplicas"))
     return problems
 
 
@@ -101,4 +101,4 @@ def role_is_fixed(binding: Json, old: Json) -> list[Problem]:
     if role == before:
         return []
     shown = {"APIGroup": role.get("apiGroup", ""), "Kind": role.get("kind", ""), "Name": role.get("name", "")}
-    return [invalid("roleRef", shown, "cannot change roleRef")]
+    return [invalid("roleRef", shown, "field is immutable")]

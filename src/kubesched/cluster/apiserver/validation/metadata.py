@@ -90,11 +90,11 @@ def _finalizer_problems(finalizers: list[str]) -> list[Problem]:
 def _owner_problems(owners: list[dict[str, Any]]) -> list[Problem]:
     problems: list[Problem] = []
     path = "metadata.ownerReferences"
-    for owner in owners:
+    for index, owner in enumerate(owners):
         if not owner.get("apiVersion"):
             problems.append(invalid(f"{path}.apiVersion", "", "version must not be empty"))
         missing = [key for key in ("kind", "name", "uid") if not owner.get(key)]
-        problems += [invalid(f"{path}.{key}", "", "must not be empty") for key in missing]
+        problems += [required(f"{path}[{index}].{key}", "must not be empty") for key in missing]
     controllers = [f"{owner.get('kind')}/{owner.get('name')}" for owner in owners if owner.get("controller")]
     for other in controllers[1:]:
         message = (

@@ -89,7 +89,9 @@ def storage_class_update_problems(storage_class: Json, old: Json) -> list[Proble
         problems.append(forbidden("parameters", "updates to parameters are forbidden."))
     fixed = ("provisioner", "reclaimPolicy", "volumeBindingMode")
     changed = [key for key in fixed if storage_class.get(key) != old.get(key)]
-    return problems + [invalid(key, storage_class.get(key), IMMUTABLE) for key in changed]
+    # kube-apiserver does not show a provisioner since v1.37.
+    shown = {key: None if key == "provisioner" else storage_class.get(key) for key in changed}
+    return problems + [invalid(key, value, IMMUTABLE) for key, value in shown.items()]
 
 
 def _access_modes(spec: Json) -> list[Problem]:
