@@ -19,6 +19,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from kubesched.errors import ConfigurationError, KubeschedError
 from kubesched.open_files import raise_open_files_limit
+from kubesched.redaction import redacted
 
 _CANNOT_WRITE: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
 
@@ -152,5 +153,5 @@ def _open_closed_streams() -> None:
 
 def _fail(*problems: str) -> NoReturn:
     for problem in problems:
-        print("error:", *problem.split(), file=sys.stderr)
+        print("error:", *redacted(problem).split(), file=sys.stderr)
     sys.exit(1)

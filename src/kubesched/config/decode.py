@@ -29,9 +29,14 @@ class StrictDecoder:
 
     Hook: TypeAlias = Callable[["StrictDecoder", dict[str, Any], str], Any]
 
-    def __init__(self, hooks: Mapping[type, Hook] | None = None) -> None:
-        """`hooks` decode structs whose shape hangs on their content, instead of the general way."""
+    def __init__(self, hooks: Mapping[type, Hook] | None = None, *, lenient: bool = False) -> None:
+        """`hooks` decode structs whose shape hangs on their content, instead of the general way.
+
+        A lenient decoder takes unknown fields as nothing worse than a `note`.
+        """
         self.problems: list[str] = []
+        self.notes: list[str] = []
+        self._lenient = lenient
         self._hooks = dict(hooks or {})
 
     def struct(
@@ -41,7 +46,10 @@ class StrictDecoder:
         info = _struct_info(struct)
         known = {field.encode_name for field in info.fields}
         for name in sorted(raw.keys() - known - set(ignore)):
-            self.problems.append(f'strict decoding error: unknown field "{child(path, name)}"')
+            if self._lenient:
+                self.notes.append(f'unknown field "{child(path, name)}" is ignored')
+            else:
+                self.problems.append(f'strict decoding error: unknown field "{child(path, name)}"')
         if isinstance(raw, Document):
             for name in raw.duplicates:
                 self.problems.append(f'strict decoding error: duplicate field "{child(path, name)}"')

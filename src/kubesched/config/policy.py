@@ -68,7 +68,7 @@ def is_policy(document: Mapping[str, Any]) -> bool:
 
 def translate_policy(document: Document) -> Translation:
     """Translate a Policy; ConfigurationError with everything in it that is wrong or has no counterpart today."""
-    decoder = StrictDecoder()
+    decoder = StrictDecoder(lenient=True)  # kube-scheduler's own example has an unknown field in an extender
     policy = decoder.struct(document, Policy, ignore=("apiVersion", "kind"))
     problems = list(decoder.problems)
     if document.get("apiVersion") not in ("v1", "kubescheduler.config.k8s.io/v1"):
@@ -82,7 +82,8 @@ def translate_policy(document: Document) -> Translation:
     profile = KubeSchedulerProfile(plugins=wanted.plugins(), plugin_config=tuple(wanted.plugin_config(policy)))
     extenders = tuple(extender.upgraded() for extender in policy.extenders)
     return Translation(
-        config=KubeSchedulerConfiguration(profiles=(profile,), extenders=extenders), notes=tuple(wanted.notes)
+        config=KubeSchedulerConfiguration(profiles=(profile,), extenders=extenders),
+        notes=(*decoder.notes, *wanted.notes),
     )
 
 

@@ -26,6 +26,7 @@ from typing import Final, Literal, TextIO
 
 from kubesched.clock import Clock, SystemClock
 from kubesched.errors import ConfigurationError
+from kubesched.redaction import redacted
 
 Severity = Literal["I", "W", "E"]
 MAX_VERBOSITY: Final = 2**31 - 1
@@ -148,7 +149,7 @@ class Logger:
         else:
             entry = _format_text(severity, now, where, message if as_is else _quote(message), values)
         try:
-            stream.write(entry)
+            stream.write(redacted(entry))
             stream.flush()
         except BrokenPipeError:
             raise  # nobody reads any more: that ends programs

@@ -317,12 +317,9 @@ def test_extenders() -> None:
             id="two strategies",
         ),
         pytest.param(
-            {"predicate": [], "hardPodAffinitySymmetricWeight": "x"},
-            (
-                'strict decoding error: unknown field "predicate"',
-                'hardPodAffinitySymmetricWeight: Invalid value: "x": must be of type integer',
-            ),
-            id="strict decoding",
+            {"hardPodAffinitySymmetricWeight": "x"},
+            ('hardPodAffinitySymmetricWeight: Invalid value: "x": must be of type integer',),
+            id="a value of another type",
         ),
         pytest.param(
             {"apiVersion": "v2"},
@@ -357,3 +354,21 @@ def test_notes() -> None:
         "priorities[0]: NodePreferAvoidPodsPriority is ignored: "
         "Kubernetes no longer reads the preferAvoidPods annotation",
     )
+
+
+def test_unknown_fields_are_noted_not_refused() -> None:
+    """kube-scheduler decoded policies leniently; its own example has an `apiVersion` in an extender."""
+    old = json.dumps(
+        {
+            "kind": "Policy",
+            "apiVersion": "v1",
+            "predicate": [],
+            "extenders": [{"urlPrefix": "http://127.0.0.1:12346/scheduler", "apiVersion": "v1beta1", "weight": 5}],
+        }
+    )
+    translation = translate_policy(parse_document(old))
+    assert translation.notes[:2] == (
+        'unknown field "predicate" is ignored',
+        'unknown field "extenders[0].apiVersion" is ignored',
+    )
+    assert translation.config.extenders[0].weight == 5

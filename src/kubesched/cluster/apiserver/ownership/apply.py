@@ -14,9 +14,10 @@ from kubesched.cluster.apiserver.ownership.field_sets import (
     is_atomic,
     key_step,
     leaves,
+    value_step,
 )
 from kubesched.cluster.apiserver.ownership.managers import Manager
-from kubesched.cluster.apiserver.ownership.removal import contains, remove_fields
+from kubesched.cluster.apiserver.ownership.removal import Fields, remove_fields
 from kubesched.cluster.apiserver.schema import FieldType, Shape, Struct
 from kubesched.errors import KubeschedError
 from kubesched.objects.base import Json
@@ -69,7 +70,8 @@ def changed_fields(old: Json, new: Json, kind: Struct) -> FieldSet:
 
 def without_removed(fields: FieldSet, old: Json, new: Json, kind: Struct) -> FieldSet:
     """What is left of a manager's fields; one that never shows, such as a secret's `stringData`, stays its own."""
-    return frozenset(path for path in fields if contains(new, path, kind) or not contains(old, path, kind))
+    now, before = Fields(new, kind), Fields(old, kind)
+    return frozenset(path for path in fields if now.contains(path) or not before.contains(path))
 
 
 def _owned_part(fields: FieldSet, subresource: str) -> FieldSet:
@@ -99,7 +101,8 @@ def _merge_struct(live: Json, wanted: Json, kind: Struct | None) -> Json:
 def _merge_list(live: list[Any], wanted: list[Any], kind: FieldType) -> list[Any]:
     """Items keep the server's order; new ones come where the configuration has them, after what precedes them."""
     if kind.is_set:
-        return live + [item for item in wanted if item not in live]
+        known_values = {value_step(item) for item in live}
+        return live + [item for item in wanted if value_step(item) not in known_values]
     assert kind.item is not None
     inner = kind.item.struct
     new = {key_step(item, kind.map_keys): item for item in wanted}

@@ -6,6 +6,9 @@ Directives: `$patch: replace|delete` in an object, `$retainKeys` beside its keys
 
 from __future__ import annotations
 
+import json
+from collections import deque
+from collections.abc import Hashable
 from typing import Any, Final
 
 from kubesched.cluster.apiserver.patch.errors import PatchError
@@ -35,9 +38,9 @@ def _merge_object(target: dict[str, Any], patch: dict[str, Any], kind: Struct | 
     for key, value in patch.items():
         if key.startswith(DELETE_PREFIX):
             field = key.removeprefix(DELETE_PREFIX)
-            gone = _as_list(value, key)
+            gone = {_comparable(item) for item in _as_list(value, key)}
             if isinstance(target.get(field), list):
-                target[field] = [item for item in target[field] if item not in gone]
+                target[field] = [item for item in target[field] if _comparable(item) not in gone]
         elif value is None:
             target.pop(key, None)
         else:
@@ -58,7 +61,7 @@ def _obey_directive(patch: dict[str, Any]) -> dict[str, Any]:
 def _retain_keys(target: dict[str, Any], patch: dict[str, Any]) -> None:
     if RETAIN_KEYS not in patch:
         return
-    retained = _as_list(patch.pop(RETAIN_KEYS), RETAIN_KEYS)
+    retained = {_comparable(key) for key in _as_list(patch.pop(RETAIN_KEYS), RETAIN_KEYS)}
     strays = [key for key, value in patch.items() if value is not None and key not in retained and key[0] != "$"]
     if strays:
         raise PatchError("invalid patch format of $retainKeys: it must list every key of the patch")
@@ -98,25 +101,29 @@ def _merge_value(before: Any, patch: Any, field: FieldType) -> Any:
 def _merge_list(before: list[Any], patch: list[Any], field: FieldType) -> list[Any]:
     key = field.merge_key
     if not key:
-        return _in_order(before + [item for item in patch if item not in before], patch, before, key)
+        known = {_comparable(item) for item in before}
+        return _in_order(before + [item for item in patch if _comparable(item) not in known], patch, before, key)
     kind = field.item.struct if field.item else None
-    merged, replaces, plain = list(before), False, []
+    replaces, plain, deleted = False, [], set()
     for item in patch:
         _require_key(item, key)
         match item.get(DIRECTIVE):
             case None:
                 plain.append(item)
             case "delete":
-                merged = [old for old in merged if old.get(key) != item[key]]
+                deleted.add(_comparable(item[key]))
             case "replace":
                 replaces = True
             case other:
                 raise PatchError(f"Unknown patch type '{other}' in patch")
     if replaces:
         return plain
+    merged = [old for old in before if _comparable(old.get(key)) not in deleted]
+    places = _first_places(merged, key)
     for item in plain:
-        index = next((i for i, old in enumerate(merged) if old.get(key) == item[key]), None)
+        index = places.get(_comparable(item[key]))
         if index is None:
+            places[_comparable(item[key])] = len(merged)
             merged.append(_without_directives(item))
         else:
             merged[index] = _merge_object(merged[index], item, kind)
@@ -130,21 +137,33 @@ def _require_key(item: Any, key: str) -> None:
 
 def _in_order(merged: list[Any], order: list[Any], server_order: list[Any], key: str) -> list[Any]:
     """Items named by `order` in that order; the others stay where the server had them (`normalizeElementOrder`)."""
-    wanted = [_identity(item, key) for item in order]
-    server = [_identity(item, key) for item in server_order]
+    wanted, server = _first_places(order, key), _first_places(server_order, key)
     named = [item for item in merged if _identity(item, key) in wanted]
-    named.sort(key=lambda item: wanted.index(_identity(item, key)))
-    others = [item for item in merged if _identity(item, key) not in wanted]
+    named.sort(key=lambda item: wanted[_identity(item, key)])
+    others = deque(item for item in merged if _identity(item, key) not in wanted)
     result: list[Any] = []
-    while named and others:
-        first, other = _identity(named[0], key), _identity(others[0], key)
-        other_first = first in server and other in server and server.index(other) < server.index(first)
-        result.append(others.pop(0) if other_first else named.pop(0))
-    return result + named + others
+    for item in named:
+        place = server.get(_identity(item, key))
+        while place is not None and others and server.get(_identity(others[0], key), place) < place:
+            result.append(others.popleft())
+        result.append(item)
+    return [*result, *others]
 
 
-def _identity(item: Any, key: str) -> Any:
-    return item.get(key) if key and isinstance(item, dict) else item
+def _first_places(items: list[Any], key: str) -> dict[Hashable, int]:
+    places: dict[Hashable, int] = {}
+    for index, item in enumerate(items):
+        places.setdefault(_identity(item, key), index)
+    return places
+
+
+def _identity(item: Any, key: str) -> Hashable:
+    return _comparable(item.get(key) if key and isinstance(item, dict) else item)
+
+
+def _comparable(value: Any) -> Hashable:
+    """Equal for equal values, and to be looked up: lists and objects as their text."""
+    return json.dumps(value, sort_keys=True) if isinstance(value, dict | list) else value
 
 
 def _without_directives(value: Any) -> Any:
@@ -152,7 +171,7 @@ def _without_directives(value: Any) -> Any:
     if isinstance(value, list):
         items = [item for item in value if not (isinstance(item, dict) and item.get(DIRECTIVE) == "delete")]
         kept = [_without_directives(item) for item in items]
-        return [item for item in kept if not (isinstance(item, dict) and not item and {} not in value)]
+        return kept if {} in value else [item for item in kept if item != {}]
     if isinstance(value, dict):
         return {
             key: _without_directives(item)

@@ -30,11 +30,13 @@ def address_problems(spec: Json) -> list[Problem]:
         return []
     addresses, families = spec.get("clusterIPs") or [], spec.get("ipFamilies") or []
     problems = _first(spec.get("clusterIP", ""), addresses)
+    seen: set[str] = set()
     for index, family in enumerate(families):
         if family not in FAMILIES:
             problems.append(unsupported(f"spec.ipFamilies[{index}]", family, FAMILIES))
-        if family in families[:index]:
+        if family in seen:
             problems.append(duplicate(f"spec.ipFamilies[{index}]", family))
+        seen.add(family)
     policy = spec.get("ipFamilyPolicy")
     if policy is not None and policy not in POLICIES:
         problems.append(unsupported("spec.ipFamilyPolicy", policy, POLICIES))
