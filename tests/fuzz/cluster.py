@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+import re
 import time
 from dataclasses import dataclass
 from typing import Any, Final
@@ -26,6 +27,11 @@ from kubesched.cluster.records import NodeRecord, PodRecord
 
 CRASHED: Final = b"the request failed; the server's log says why"
 LONGEST: Final = 1.0  # seconds of CPU time
+KNOWN_500S: Final = re.compile(
+    r"resourceVersion should not be set on objects to be created|(\[)?target\.|duplicate nodePort: "
+    r"|Internal error occurred: failed to allocate |invalid resource version "
+)
+"""kube-apiserver answers these with 500, too: its strategies return plain errors there."""
 
 
 @dataclass(frozen=True)
@@ -90,6 +96,8 @@ class FuzzedCluster:
         """What must not be: a crash, a slow answer, an answer that is none, a task that died, an error in the log."""
         if CRASHED in answer.body:
             return "the server crashed: " + " ".join(self._errors[-1:])
+        if answer.code == 500 and not KNOWN_500S.match(json.loads(answer.body)["message"]):
+            return f"kube-apiserver does not answer with 500: {answer.body.decode(errors='replace')[:500]}"
         if answer.seconds > LONGEST:
             return f"it took {answer.seconds:.1f} s of CPU time"
         if answer.body[:1] == b"{":

@@ -118,12 +118,11 @@ def build_pool(
 
     `partitions` is the gate DRAPartitionableDevices.
     """
-    relevant = list(relevant)
-    generation = max(entry.resource_slice.spec.pool.generation for entry in relevant)
-    current = [entry for entry in relevant if entry.resource_slice.spec.pool.generation == generation]
-    expected = current[0].resource_slice.spec.pool.resource_slice_count
-    whole: list[ResourceSlice] = [entry.resource_slice for entry in current]
-    if len(current) != expected:
+    current = _newest(relevant)
+    generation = current[0].resource_slice.spec.pool.generation
+    whole = [entry.resource_slice for entry in current]
+    expected = whole[0].spec.pool.resource_slice_count
+    if len(whole) != expected:  # the others are of nodes elsewhere, or not published yet
         if any(slice_.spec.pool.generation > generation for slice_ in all_slices):
             return None
         whole = [slice_ for slice_ in all_slices if slice_.spec.pool.generation == generation]
@@ -138,19 +137,29 @@ def build_pool(
     prepares = any(device.binding_conditions for entry in offering for device in entry.resource_slice.spec.devices)
     if not partitions:
         return Pool(pool_id, devices, needs_preparation=prepares)
-    seen = {entry.resource_slice.metadata.name for entry in current}
-    others = [slice_ for slice_ in whole if slice_.metadata.name not in seen]
+    here = {entry.resource_slice.metadata.name for entry in current}
+    others = [slice_ for slice_ in whole if slice_.metadata.name not in here]
     all_current = (*(entry.resource_slice for entry in current), *others)
     counters = _counters(set_ for slice_ in all_current for set_ in slice_.spec.shared_counters)
     if counters is None or not _consume_what_exists(all_current, counters):
         return Pool(pool_id, is_invalid=True)
-    elsewhere = tuple(
-        PoolDevice(device.name, kinds.of(pool_id[0], device), slice_)
-        for slice_ in others
-        for device in slice_.spec.devices
-        if device.consumes_counters
-    )
+    elsewhere = tuple(_consumers(others, kinds, driver=pool_id[0]))
     return Pool(pool_id, devices, elsewhere, counters, needs_preparation=prepares)
+
+
+def _newest(relevant: Iterable[RelevantSlice]) -> list[RelevantSlice]:
+    """The slices of the highest generation, in their order."""
+    entries = list(relevant)
+    generation = max(entry.resource_slice.spec.pool.generation for entry in entries)
+    return [entry for entry in entries if entry.resource_slice.spec.pool.generation == generation]
+
+
+def _consumers(slices: Iterable[ResourceSlice], kinds: DeviceKinds, *, driver: str) -> Iterator[PoolDevice]:
+    """Devices of other nodes that share counters with those of this one."""
+    for slice_ in slices:
+        for device in slice_.spec.devices:
+            if device.consumes_counters:
+                yield PoolDevice(device.name, kinds.of(driver, device), slice_)
 
 
 def _devices(offering: Iterable[RelevantSlice], kinds: DeviceKinds) -> Iterator[PoolDevice]:
