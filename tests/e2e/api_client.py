@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from tests.e2e.processes import PATIENCE
+from tools.controlplane.install import chosen
 
 from kubesched.objects.base import Json
 
@@ -33,7 +34,11 @@ KINDS: dict[str, tuple[str, str, bool]] = {
     "PodDisruptionBudget": ("policy/v1", "poddisruptionbudgets", True),
     "ClusterRoleBinding": ("rbac.authorization.k8s.io/v1", "clusterrolebindings", False),
     "DeviceClass": ("resource.k8s.io/v1", "deviceclasses", False),
-    "DeviceTaintRule": ("resource.k8s.io/v1", "devicetaintrules", False),
+    "DeviceTaintRule": (
+        "resource.k8s.io/v1" if chosen() != "1.36" else "resource.k8s.io/v1beta2",
+        "devicetaintrules",
+        False,
+    ),
     "ResourceClaim": ("resource.k8s.io/v1", "resourceclaims", True),
     "ResourceSlice": ("resource.k8s.io/v1", "resourceslices", False),
     "RoleBinding": ("rbac.authorization.k8s.io/v1", "rolebindings", True),

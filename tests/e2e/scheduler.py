@@ -13,6 +13,7 @@ from typing import Any
 import yaml
 from tests.e2e.control_plane import SCHEDULER_USER, ControlPlane, clean_environment
 from tests.e2e.processes import PATIENCE, Process, eventually, free_port
+from tools.controlplane.install import chosen
 
 # Quick, but not so quick that a leader on a busy machine fails to renew in time.
 LEASE_SECONDS, RENEW_SECONDS, RETRY_SECONDS = 12, 9, 1
@@ -45,6 +46,7 @@ class Scheduler(Process):
             *("--bind-address=127.0.0.1", f"--secure-port={self.port}"),
             f"--authentication-kubeconfig={by_certificate}",
             f"--authorization-kubeconfig={by_certificate}",
+            f"--emulated-version={chosen()}",  # kube-scheduler of the same version decides beside it
             *flags,
         ]
         log = folder / f"{name}.log"

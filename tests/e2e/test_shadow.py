@@ -16,6 +16,7 @@ from tests.e2e.control_plane import READER, RealControlPlane, clean_environment
 from tests.e2e.manifests import node, pod
 from tests.e2e.processes import Process, eventually
 from tests.e2e.scheduler import configuration, profile
+from tools.controlplane.install import chosen
 
 from kubesched import replay
 from kubesched.objects.base import Json
@@ -78,6 +79,7 @@ class Shadowed:
             self._cluster.kubectl("create", "clusterrolebinding", f"{READER}-{role[7:]}", f"--clusterrole={role}", USER)
         command = [
             *(sys.executable, "-m", "kubesched", "shadow", f"--kubeconfig={kubeconfig}", "-o", "json"),
+            f"--emulated-version={chosen()}",
             *(f"--record={self.trace}", f"--report={self._folder / 'judgements.jsonl'}"),
         ]
         shadow = Process(command, self._folder / "shadow.json", clean_environment())

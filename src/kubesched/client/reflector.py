@@ -29,7 +29,6 @@ from kubesched.client.rest import ApiObject, Items, RestClient
 from kubesched.client.watch_stream import INITIAL_EVENTS_END, EventReader, LineSplitter, WatchEvent
 from kubesched.clock import Clock
 from kubesched.errors import ApiStatusError, ClientError, TransportError
-from kubesched.objects import KIND_OF
 from kubesched.telemetry.logging import log
 
 # client-go's reflector: 800 ms … 30 s, stretched by up to 100 %; the server closes a watch after 5–10 minutes.
@@ -103,7 +102,7 @@ class Reflector(Generic[T]):
         self._store = store
         self._clock = clock
         self._rng = rng
-        self._kind = KIND_OF[struct]
+        self._kind = rest.kind(struct)
         self._path = collection_path(self._kind, namespace)
         self._reader = EventReader(struct, self._path)
         selectors = {"fieldSelector": field_selector, "labelSelector": label_selector}

@@ -20,7 +20,7 @@ from kubesched.client.retries import MOST_RETRIES, retry_delay
 from kubesched.client.transport import JSON, TIME_LIMIT, Transport, raise_status
 from kubesched.clock import Clock
 from kubesched.errors import ApiStatusError, ClientError, SupersededError
-from kubesched.objects import KIND_OF, decode, encode
+from kubesched.objects import KIND_OF, Kind, decode, encode
 from kubesched.objects.meta import ListMeta, ObjectMeta
 from kubesched.telemetry.logging import log
 
@@ -78,8 +78,12 @@ class RestClient:
         observer: RequestObserver | None = None,
         time_limit: float = TIME_LIMIT,
         fence: Fence | None = None,
+        older: dict[type, Kind] | None = None,
     ) -> None:
-        """Behind a `fence`, writes (all but GET) leave only while it is open: NotLeadingError."""
+        """Behind a `fence`, writes (all but GET) leave only while it is open: NotLeadingError.
+
+        `older` is shared by clients of one server: kinds that it has in an older API version (`use_version`).
+        """
         self._fence = fence.check if fence is not None else None
         self._transport = transport
         self._host = transport.host
@@ -89,13 +93,22 @@ class RestClient:
         self._observer = observer
         self._time_limit = time_limit
         self._throttling_told = -THROTTLE_LOG_SECONDS
+        self._older = older if older is not None else {}
+
+    def kind(self, struct: type) -> Kind:
+        """How this server has a kind: in the current API version, unless `use_version` said otherwise."""
+        return self._older.get(struct) or KIND_OF[struct]
+
+    def use_version(self, struct: type, api_version: str) -> None:
+        """Read a kind in one of its `older_versions`, which a server of an older release has."""
+        self._older[struct] = KIND_OF[struct]._replace(api_version=api_version)
 
     async def get(self, struct: type[T], name: str, namespace: str = "") -> T:
-        return decode(await self.call("GET", object_path(KIND_OF[struct], name, namespace)), struct)
+        return decode(await self.call("GET", object_path(self.kind(struct), name, namespace)), struct)
 
     async def list_all(self, struct: type[T], namespace: str = "") -> list[T]:
         """Every object in one answer: for small sets. Large ones are an informer's."""
-        body = await self.call("GET", collection_path(KIND_OF[struct], namespace))
+        body = await self.call("GET", collection_path(self.kind(struct), namespace))
         return [decode(bytes(item), struct) for item in msgspec.json.decode(body, type=Items).items]
 
     async def create(self, value: S) -> S:

@@ -24,6 +24,7 @@ from kubesched.client.transport import TIME_LIMIT, Transport
 from kubesched.clock import Clock
 from kubesched.config.model import ClientConnectionConfiguration
 from kubesched.errors import TransportError
+from kubesched.objects import Kind
 from kubesched.telemetry.version import KUBERNETES_VERSION, PROGRAM_VERSION
 
 USER_AGENT: Final = f"kubesched/{PROGRAM_VERSION} ({sys.platform}/{platform.machine()}) kubernetes/{KUBERNETES_VERSION}"
@@ -75,6 +76,7 @@ class Clients:
         self._clock = clock
         self._random = random
         self._observer = observer
+        self._older: dict[type, Kind] = {}
         self.main = self.client(fence=fence)
         self.events = self.client(fence=fence)
 
@@ -89,6 +91,7 @@ class Clients:
             observer=self._observer,
             time_limit=time_limit,
             fence=fence,
+            older=self._older,
         )
 
     async def close(self) -> None:

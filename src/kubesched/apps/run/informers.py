@@ -116,7 +116,7 @@ class AccessCheck:
             await self._list(kind)
         except ApiStatusError as error:
             if error.code == 404 or (error.code == 403 and not await self._is_known(kind)):
-                return False
+                return await self._is_served_as_before(kind)
             if error.code != 403 or not await self._is_ready():
                 raise
             await self._insist_on(kind)
@@ -126,8 +126,22 @@ class AccessCheck:
             raise
         return True
 
+    async def _is_served_as_before(self, kind: type) -> bool:
+        """Whether the server, of an older release, has the kind in an older API version; it is read in that then."""
+        for version in KIND_OF[kind].older_versions:
+            path = collection_path(KIND_OF[kind]._replace(api_version=version))
+            try:
+                await self._rest.call("GET", path, query="limit=1", retries=0)
+            except ApiStatusError as error:
+                if error.code not in (403, 404):
+                    raise
+            else:
+                self._rest.use_version(kind, version)
+                return True
+        return False
+
     async def _list(self, kind: type) -> None:
-        await self._rest.call("GET", collection_path(KIND_OF[kind]), query="limit=1", retries=0)
+        await self._rest.call("GET", collection_path(self._rest.kind(kind)), query="limit=1", retries=0)
 
     async def _is_ready(self) -> bool:
         """A server answers, and forbids everything, before it has read its roles: after a reboot of a control plane

@@ -49,13 +49,22 @@ RULES = b'{"resources": [{"name": "devicetaintrules"}]}'
 async def test_nobody_may_list_what_the_server_does_not_have(versions: Response, is_missing: bool) -> None:
     """A forbidden kind of a gate is left out if that is because the server's gate is off."""
     server, fine, forbidden = FakeApiServer(), Response(200, b"{}"), failure(403, "Forbidden", FORBIDDEN)
-    server.failures = [fine, fine, forbidden, versions, fine, forbidden]
+    server.failures = [fine, fine, forbidden, versions, forbidden if is_missing else fine, forbidden]
     checked = check(server, (Pod, DeviceTaintRule)).served_kinds()
     if is_missing:
         assert await checked == [Pod]
     else:
         with pytest.raises(ConfigurationError, match="a permission is missing"):
             await checked
+
+
+async def test_a_server_of_an_older_release_has_a_kind_in_an_older_version() -> None:
+    """It is read in that: rules that taint devices are v1 since Kubernetes 1.37 only."""
+    server, fine, missing = FakeApiServer(), Response(200, b"{}"), failure(404, "NotFound", "no such resource")
+    server.failures = [fine, fine, missing, fine]
+    checked = check(server, (Pod, DeviceTaintRule))
+    assert await checked.served_kinds() == [Pod, DeviceTaintRule]
+    assert checked._rest.kind(DeviceTaintRule).api_version == "resource.k8s.io/v1beta2"
 
 
 @pytest.mark.parametrize(
