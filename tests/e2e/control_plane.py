@@ -14,6 +14,7 @@ import yaml
 from tests.e2e.api_client import ApiClient
 from tests.e2e.certificates import Authority, TokenSigner
 from tests.e2e.processes import PATIENCE, Process, eventually, free_port
+from tools.controlplane.install import chosen
 
 SCHEDULER_USER = "system:kube-scheduler"
 ISSUER = "https://kubernetes.default.svc"
@@ -39,17 +40,21 @@ AUDIT_POLICY = {
     ],
 }
 # What schedulers with these gates read is kept by an API server only if it has them, too.
+OF_VERSION = {
+    "1.36": (("GangScheduling", "WorkloadAwarePreemption"), ("scheduling.k8s.io/v1alpha2", "resource.k8s.io/v1beta2")),
+    "1.37": ((), ("scheduling.k8s.io/v1beta1",)),
+}
+"""By minor version: gates and API versions that only it has."""
 API_GATES = (
+    *OF_VERSION[chosen()][0],
     "GenericWorkload",
-    "GangScheduling",
-    "WorkloadAwarePreemption",
     "CoordinatedLeaderElection",
     "DRADeviceTaintRules",
     "DRAListTypeAttributes",
     "DRANodeAllocatableResources",
     "DRAWorkloadResourceClaims",
 )
-API_VERSIONS = ("scheduling.k8s.io/v1alpha2", "coordination.k8s.io/v1beta1", "resource.k8s.io/v1beta2")
+API_VERSIONS = (*OF_VERSION[chosen()][1], "coordination.k8s.io/v1beta1")
 # ServiceAccount wants controllers that make accounts; TaintNodesByCondition a kubelet that reports a node ready.
 WITHOUT_ADMISSION = "ServiceAccount,TaintNodesByCondition"
 
@@ -103,6 +108,7 @@ class RealControlPlane:
             "etcd-servers": f"http://127.0.0.1:{self._etcd_port}",
             "bind-address": "127.0.0.1",
             "advertise-address": "127.0.0.1",
+            "endpoint-reconciler-type": "none",  # it would refuse an address of the loopback range
             "secure-port": self._port,
             "cert-dir": self.folder / "pki",
             "tls-cert-file": certificate,

@@ -13,9 +13,13 @@ from tests.e2e.control_plane import RealControlPlane
 from tests.e2e.device_stories import DRIVER, claim, device_class, devices_in, devices_of, remove_devices, told_by_both
 from tests.e2e.manifests import condition, node, pod
 from tests.e2e.processes import eventually
+from tools.controlplane.install import chosen
 
 from kubesched.objects.base import Json
 
+pytestmark = pytest.mark.skipif(
+    chosen() != "1.36", reason="PodGroups are known as Kubernetes 1.36 has them (scheduling.k8s.io/v1alpha2)"
+)
 GATES = "GenericWorkload=true,GangScheduling=true,DRAWorkloadResourceClaims=true"
 WITHOUT_GANGS = "GenericWorkload=true,DRAWorkloadResourceClaims=true"
 NAMED: Json = {"name": "c", "resourceClaimName": "shared"}

@@ -17,9 +17,13 @@ from tests.e2e.control_plane import SCHEDULER_USER, RealControlPlane, clean_envi
 from tests.e2e.manifests import condition, node, pod
 from tests.e2e.processes import Process, eventually
 from tests.e2e.scheduler import Scheduler, configuration
+from tools.controlplane.install import chosen
 
 from kubesched.objects.base import Json
 
+pytestmark = pytest.mark.skipif(
+    chosen() != "1.36", reason="PodGroups are known as Kubernetes 1.36 has them (scheduling.k8s.io/v1alpha2)"
+)
 GATES = "GenericWorkload=true,GangScheduling=true,WorkloadAwarePreemption=true"
 CLASSES = {"low": 10, "middle": 20, "high": 100, "meek": 100}
 UID = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}")
