@@ -1,6 +1,6 @@
 """Plans carried out on the embedded cluster: every pod lands where the report said, or it was left to a tie.
 
-KUBESCHED_REALITY=1 runs 20 drains and 10 defragmentations; a few are run always.
+KUBESCHED_REALITY=1 runs 20 drains, 5 rollouts and 10 defragmentations; a few are run always.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from kubesched.apps.plan.defrag.execution import execute
 from kubesched.apps.plan.defrag.goals import Fit, FreeNodes
 from kubesched.apps.plan.defrag.plan import DefragPlan
 from kubesched.apps.plan.hypotheses import Drain
+from kubesched.apps.plan.rollout import Order, Pace, rollout
 from kubesched.apps.plan.what_if import WhatIfReport
 from kubesched.apps.run.clients import choose_connection
 from kubesched.apps.up.cluster import ClusterOptions
@@ -33,8 +34,14 @@ from kubesched.objects import Node, Pod
 from kubesched.testing import make_pod
 
 ALL = bool(os.environ.get("KUBESCHED_REALITY"))
-DRAINS, DEFRAGS = (20, 10) if ALL else (2, 2)
-GATES = FeatureGates()
+DRAINS, DEFRAGS, ROLLOUTS = (20, 10, 5) if ALL else (2, 2, 1)
+GATES = FeatureGates.parse("GenericWorkload=true,GangScheduling=true")
+GANG = {
+    "apiVersion": "scheduling.k8s.io/v1alpha2",
+    "kind": "PodGroup",
+    "metadata": {"name": "gang"},
+    "spec": {"schedulingPolicy": {"gang": {"minCount": 2}}},
+}
 
 
 class Cluster:
@@ -47,7 +54,7 @@ class Cluster:
 
     async def simulation(self) -> Simulation:
         """The cluster as it is now, to try things on."""
-        simulation = Simulation()
+        simulation = Simulation(feature_gates="GenericWorkload=true,GangScheduling=true")
         simulation.add(*await fetch_objects(self._kubeconfig, GATES))
         return simulation
 
@@ -164,6 +171,34 @@ def test_drains_go_as_predicted(tmp_path: Path) -> None:
     with_cluster(tmp_path, 5, scenario)
 
 
+def test_rollouts_go_as_predicted(tmp_path: Path) -> None:
+    """Every node is drained and opened again, in the report's order: as many evictions as it says, node by node."""
+
+    async def scenario(cluster: Cluster) -> None:
+        random = Random(11)
+        for number in range(3):
+            cpu = random.choice((150, 250, 350))
+            await cluster.deploy(f"app{number}", 2, {"cpu": f"{cpu}m", "memory": f"{random.randint(100, 900)}Mi"})
+        pace = Pace(grace=1, start_up=1, node_time=1)
+        for round_ in range(ROLLOUTS):
+            order = list(Order)[round_]
+            await cluster.at_rest(6)
+            with await cluster.simulation() as simulation:
+                report = rollout(simulation, "", pace, order)
+            assert report.finishes
+            evictions = []
+            for upgrade in report.nodes:
+                leaving = [pod.key for pod in await cluster.at_rest(6) if pod.spec.node_name == upgrade.node]
+                await cluster.drain(upgrade.node, sorted(leaving))
+                evictions.append(len(leaving))
+                await cluster.at_rest(6)
+                await cluster.rest.patch(Node, upgrade.node, {"spec": {"unschedulable": None}})
+            if not report.ties:
+                assert evictions == [upgrade.evictions for upgrade in report.nodes]
+
+    with_cluster(tmp_path, 3, scenario)
+
+
 def test_defragmentations_are_carried_out(tmp_path: Path) -> None:
     """Nodes are emptied, and filled again, with the Eviction API; the plan of each round is kept to the letter."""
 
@@ -188,23 +223,32 @@ def test_defragmentations_are_carried_out(tmp_path: Path) -> None:
     with_cluster(tmp_path, 4, scenario)
 
 
-def test_a_blocked_pod_is_bound_after_its_plan(tmp_path: Path) -> None:
-    """Free CPUs would suffice in sum, but on no node."""
+def test_a_blocked_gang_is_bound_after_its_plan(tmp_path: Path) -> None:
+    """Free CPUs would suffice in sum, and one pod of the gang would fit, but not both."""
 
     async def scenario(cluster: Cluster) -> None:
         await cluster.deploy("small", 4, {"cpu": "2"})
         await cluster.at_rest(4)
-        wanted = make_pod("big", cpu="7")
+        await cluster.create("/apis/scheduling.k8s.io/v1alpha2/namespaces/default/podgroups", GANG)
+        container = {"name": "c", "image": "x", "resources": {"requests": {"cpu": "3500m"}}}
+        for name in ("one", "two"):
+            spec = {"schedulingGroup": {"podGroupName": "gang"}, "containers": [container]}
+            pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
+            await cluster.create("/api/v1/namespaces/default/pods", pod)
+        for _ in range(100):
+            if sum("Unschedulable" in str(pod.status.conditions) for pod in await cluster.pods()) == 2:
+                break
+            await asyncio.sleep(0.1)
+        gang = [pod for pod in await cluster.pods() if pod.metadata.name in ("one", "two")]
+        assert not any(pod.spec.node_name for pod in gang)
         with await cluster.simulation() as simulation:
-            plan = simulation.defrag(Fit([wanted]))
+            plan = simulation.defrag(Fit(gang))
         assert plan.is_reached
         assert plan.moves
         assert (await execute(plan, cluster.rest, cluster.clock, patience=60.0)).surprise == ""
-        container = {"name": "c", "image": "x", "resources": {"requests": {"cpu": "7"}}}
-        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "big"}, "spec": {"containers": [container]}}
-        await cluster.create("/api/v1/namespaces/default/pods", pod)
-        big = next(pod for pod in await cluster.at_rest(5) if pod.metadata.name == "big")
-        assert big.spec.node_name == plan.placed["default/big"]
+        bound = {pod.key: pod.spec.node_name for pod in await cluster.at_rest(6) if pod.metadata.name in ("one", "two")}
+        assert len(bound) == 2
+        assert all(bound.values())  # on which node each is depends on which one is uncordoned first
 
     with_cluster(tmp_path, 3, scenario)
 

@@ -40,6 +40,7 @@ COMMANDS: Final[dict[str, LazyCommand]] = {
     "record": LazyCommand("kubesched.cli.record", "Record what happens in a cluster, as a trace."),
     "trace": LazyCommand("kubesched.cli.trace", "Look into traces, cut them, and convert from and to other formats."),
     "capacity": LazyCommand("kubesched.cli.capacity", "Count how many more pods fit, and find the nodes for more."),
+    "rollout": LazyCommand("kubesched.cli.rollout", "Play a node upgrade through: does it finish, and when?"),
     "defrag": LazyCommand("kubesched.cli.defrag", "Plan the fewest moves that make room or empty nodes; or make them."),
     "what-if": LazyCommand("kubesched.cli.what_if", "Drain, lose, add or change nodes, scale and deploy: only try it."),
     "replay": LazyCommand("kubesched.cli.replay:replay_app", "Run a recorded trace again, under other configurations."),

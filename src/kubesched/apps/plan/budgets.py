@@ -75,7 +75,7 @@ class Budgets:
         if self._by_namespace:
             for pod in pods:
                 for count in self._of(pod):
-                    count.expected += 1
+                    count.expected += _is_expected(pod)
                     count.healthy += healthy(pod)
         if not self._has_counted:
             self._has_counted = True
@@ -125,6 +125,14 @@ class Budgets:
         labels = pod.metadata.labels
         counts = self._by_namespace.get(pod.metadata.namespace, ())
         return [count for count in counts if count.selector.matches(labels)]
+
+
+def _is_expected(pod: Pod) -> bool:
+    """Whether the pod stands for one that its controller asks for. One that leaves has a successor already, but for
+    those of a StatefulSet, which come when their names are free.
+    """
+    owner = pod.metadata.controller_of
+    return not pod.is_terminating or (owner is not None and owner.kind == "StatefulSet")
 
 
 def _scaled(amount: int | str, total: int) -> int:

@@ -67,7 +67,7 @@ def _what_if(report: WhatIfReport) -> Iterator[str]:
     yield from _part("wait", map(_wait, report.waiting))
     yield from _part(
         "are preempted",
-        (f"{one.pod} on {one.node}, by {one.by}{_tie(one)}" for one in report.preempted),
+        (f"{one.pod} on {one.node}, by {one.by}{tie_text(one)}" for one in report.preempted),
     )
     yield from _part("are gone for good", (f"{one.pod} on {one.before}: {one.why}" for one in report.gone))
     yield from _part("cannot be evicted", (f"{one.pod} on {one.node}: {one.why}" for one in report.blocked))
@@ -101,11 +101,11 @@ def _part(title: str, lines: Iterable[str]) -> Iterator[str]:
 
 
 def _move(one: Placed) -> str:
-    return f"{one.pod}: {one.before} → {one.node}{_tie(one)}"
+    return f"{one.pod}: {one.before} → {one.node}{tie_text(one)}"
 
 
 def _start(one: Placed) -> str:
-    return f"{one.pod}: {one.node}{_tie(one)}"
+    return f"{one.pod}: {one.node}{tie_text(one)}"
 
 
 def _wait(one: Waiting) -> str:
@@ -114,7 +114,8 @@ def _wait(one: Waiting) -> str:
     return f"{one.pod}{was}{still}: {one.why}"
 
 
-def _tie(one: Placed | Preempted) -> str:
+def tie_text(one: Placed | Preempted) -> str:
+    """Which nodes would have been as good; empty if none."""
     others = [name for name in one.tied if name != one.node]
     left_out = one.tied_nodes - len(one.tied)
     return f", or as good {some(others)}{f' of {one.tied_nodes}' if left_out else ''}" if others else ""

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from kubesched.apps.plan.defrag.plan import DefragPlan
     from kubesched.apps.plan.each import EachReport
     from kubesched.apps.plan.hypotheses import Hypothesis
+    from kubesched.apps.plan.rollout import RolloutReport
     from kubesched.apps.plan.what_if import WhatIfReport
 
 T = TypeVar("T")
@@ -306,6 +307,13 @@ class Simulation:
         from kubesched.apps.plan.defrag.plan import defrag
 
         return defrag(self, goal)
+
+    def rollout(self, pool: str = "", *, surge: int = 0, max_unavailable: int = 1) -> RolloutReport:
+        """A node upgrade of a pool (a name or a selector; all nodes, if empty) in virtual time, in the best order."""
+        from kubesched.apps.plan.rollout import Order, Pace, best_order, rollout
+
+        pace = Pace(surge=surge, max_unavailable=max_unavailable)
+        return best_order([rollout(self, pool, pace, order) for order in Order])
 
     async def _schedule(self) -> None:
         for _ in range(MOST_ROUNDS + len(self._assembled.objects.of(Pod))):

@@ -69,7 +69,7 @@ def test_nodes_that_are_kept_clear_are_cordoned_for_a_while() -> None:
     """Otherwise pods would go back to where they came from."""
     found = plan(Fit([gpu("big", 8)]))
     assert [step.action for step in found.steps] == ["cordon", "evict", "evict", "uncordon"]
-    assert found.placed == {"default/big": found.steps[0].nodes[0]}
+    assert [(one.pod, one.node) for one in found.placed] == [("default/big", found.steps[0].nodes[0])]
     shell = plan_shell(found)
     assert "kubectl cordon g3" in shell
     assert "| kubectl create --raw /api/v1/namespaces/default/pods/f/eviction -f -" in shell

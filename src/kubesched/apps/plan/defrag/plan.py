@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
-import msgspec
 from msgspec.structs import replace
 
 from kubesched.apps.inputs.new_nodes import stays_with_node
@@ -20,7 +19,7 @@ from kubesched.apps.plan.defrag.solving import Solution, Unsolved, solve
 from kubesched.apps.plan.reporting import Progress, ReportPart, counted
 from kubesched.apps.plan.solver import is_installed
 from kubesched.apps.plan.state import State
-from kubesched.apps.plan.what_if import why_waiting
+from kubesched.apps.plan.what_if import NO_TIE, Placed, why_waiting
 from kubesched.apps.simulate.simulation import Simulation
 from kubesched.clock import utc
 from kubesched.errors import ConfigurationError
@@ -46,7 +45,7 @@ class DefragPlan(ReportPart):
     """How much cheaper the best plan might be, as a part of the cost; None: nobody knows."""
     method: str = ""
     emptied: tuple[str, ...] = ()
-    placed: dict[str, str] = msgspec.field(default_factory=dict)
+    placed: tuple[Placed, ...] = ()
     """Where the wanted pods go in the end."""
     why: str = ""
     proof: str = ""
@@ -85,7 +84,7 @@ class _Planner:
         self._price = price
         self._seconds = seconds
         self._progress = progress
-        self._wanted = [_wanted(pod, number) for number, pod in enumerate(goal.pods)] if isinstance(goal, Fit) else []
+        self._wanted = list(_wanted(goal.pods)) if isinstance(goal, Fit) else []
         self._problem = build(simulation, price, self._wanted)
         self._closed: tuple[int, ...] = ()
         if isinstance(goal, DrainNodes):
@@ -243,19 +242,24 @@ class _Planner:
 
     # ---- the steps that the above share -----------------------------------------------------------------------
 
-    def fits(self) -> dict[str, str]:
+    def fits(self) -> tuple[Placed, ...]:
         """Where the wanted pods would go now; empty if not all fit."""
         with State(self._simulation):
             return self._place_wanted()[0]
 
-    def _place_wanted(self) -> tuple[dict[str, str], str]:
+    def _place_wanted(self) -> tuple[tuple[Placed, ...], str]:
         self._simulation.add(*self._wanted)
         self._simulation.settle()
         now = [self._simulation.get(Pod, pod.key) or pod for pod in self._wanted]
         waiting = next((pod for pod in now if not pod.spec.node_name), None)
         if waiting is not None:
-            return {}, f"{waiting.key}: {why_waiting(waiting)}"
-        return {pod.key: pod.spec.node_name for pod in now}, ""
+            return (), f"{waiting.key}: {why_waiting(waiting)}"
+        ties = self._simulation.ties
+        return tuple(
+            Placed(pod=pod.key, node=pod.spec.node_name, tied=tie.nodes, tied_nodes=tie.size)
+            for pod in now
+            for tie in (ties.get(pod.key, NO_TIE),)
+        ), ""
 
     def _realise(self, intent: Intent, *, strict: bool) -> DefragPlan:
         """Play the moves through. StuckError if they cannot be made, or do not lead to the goal."""
@@ -268,7 +272,7 @@ class _Planner:
                 left = [pod.key for pod in state.simulation.pods_on(name) if not stays_with_node(pod)]
                 if left:
                     raise StuckError(f"{left[0]} is on {name} again")
-            placed, problem = self._place_wanted() if self._wanted else ({}, "")
+            placed, problem = self._place_wanted() if self._wanted else ((), "")
             if problem:
                 raise StuckError(problem)
         evictions = [step for step in sequence.steps if step.action == "evict"]
@@ -290,9 +294,12 @@ class _Planner:
         return replace(plan, lower_bound=bound, gap=max(0.0, round(gap, 6)), method=method)
 
 
-def _wanted(pod: Pod, number: int) -> Pod:
-    """A pod of the goal as it comes: it preempts nobody, and waits for its room."""
-    pod = completed(pod)
-    name = pod.metadata.name if not number else f"{pod.metadata.name}-{number}"
-    metadata = replace(pod.metadata, name=name, uid=f"wanted/{pod.metadata.namespace}/{name}")
-    return replace(pod, metadata=metadata, spec=replace(pod.spec, node_name="", preemption_policy="Never"))
+def _wanted(pods: Sequence[Pod]) -> Iterator[Pod]:
+    """The pods of a goal as they come: they preempt nobody. One that waits in the cluster already is that one."""
+    seen: Counter[str] = Counter()
+    for pod in map(completed, pods):
+        number = seen[pod.key]
+        seen[pod.key] += 1
+        name = f"{pod.metadata.name}-{number}" if number else pod.metadata.name
+        metadata = replace(pod.metadata, name=name, uid=f"wanted/{pod.metadata.namespace}/{name}")
+        yield replace(pod, metadata=metadata, spec=replace(pod.spec, node_name="", preemption_policy="Never"))

@@ -9,6 +9,8 @@ from shlex import quote
 from kubesched.apps.plan.defrag.plan import DefragPlan
 from kubesched.apps.plan.defrag.sequence import Step
 from kubesched.apps.plan.reporting import counted, some
+from kubesched.apps.plan.text import tie_text as _tie
+from kubesched.apps.plan.what_if import Placed
 
 
 def plan_text(plan: DefragPlan) -> str:
@@ -35,8 +37,8 @@ def _lines(plan: DefragPlan) -> Iterator[str]:
         yield f"{number:3}. {step_text(step)}"
     if plan.emptied:
         yield f"empty then: {some(plan.emptied, 20)}"
-    for pod, node in plan.placed.items():
-        yield f"{pod} then goes to {node}"
+    for one in plan.placed:
+        yield f"{one.pod} then goes to {one.node}{_tie(one)}"
     if not plan.is_reached:
         yield f"not reached: {plan.why}"
 
@@ -44,12 +46,10 @@ def _lines(plan: DefragPlan) -> Iterator[str]:
 def step_text(step: Step) -> str:
     if step.action != "evict":
         return f"{step.action} {some(step.nodes, 20)}"
-    others = [name for name in step.tied if name != step.lands_on]
-    tie = f", or as good {some(others)}{f' of {step.tied_nodes}' if step.tied_nodes > len(step.tied) else ''}"
     with_help = f", with {some(step.meanwhile_cordoned)} cordoned meanwhile" if step.meanwhile_cordoned else ""
-    if not others:
-        tie = ", or elsewhere after a tie" if step.after_tie and not with_help else ""
-    return f"evict {step.pod} from {step.on} → {step.lands_on}{tie}{with_help}"
+    after_tie = ", or elsewhere after a tie" if step.after_tie and not step.tied and not with_help else ""
+    tie = _tie(Placed(pod=step.pod, node=step.lands_on, tied=step.tied, tied_nodes=step.tied_nodes))
+    return f"evict {step.pod} from {step.on} → {step.lands_on}{tie}{after_tie}{with_help}"
 
 
 def _cost(plan: DefragPlan) -> str:
