@@ -12,6 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from kubesched.apps.explain.explanation import Explanation
+from kubesched.apps.explain.fragmentation import suffices_in_sum
 from kubesched.apps.explain.text import as_data, as_text
 from kubesched.apps.simulate.simulation import Simulation
 from kubesched.cli.options import (
@@ -25,6 +26,7 @@ from kubesched.cli.options import (
     OutputFormat,
     objects_of,
 )
+from kubesched.objects import Pod
 
 app = typer.Typer(add_completion=False, help="Explain a decision.")
 
@@ -57,11 +59,17 @@ def explain(
     with Simulation(config, feature_gates=feature_gates, emulated_version=emulated_version) as simulation:
         simulation.add(*objects_of(manifests, kubeconfig, simulation.gates, at=at))
         explanation = simulation.explain(key)
+        pod_object = simulation.get(Pod, key)
+        is_fragmented = (
+            bool(explanation.fit_error) and pod_object is not None and suffices_in_sum(pod_object, simulation.nodes())
+        )
     console = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else PLAIN_WIDTH)
     if output is Output.JSON:
         console.print_json(json.dumps(as_data(explanation)))
         return
     console.print(escape(as_text(explanation)))
+    if is_fragmented:
+        console.print("  what is free would suffice in sum: kubesched defrag --fit says what would have to move")
     if matrix:
         console.print(_matrix(explanation))
 

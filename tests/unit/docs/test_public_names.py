@@ -11,7 +11,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[3]
-PUBLIC = ("kubesched", "kubesched.framework", "kubesched.objects", "kubesched.testing", "kubesched.traces")
+PUBLIC = (
+    *("kubesched", "kubesched.framework", "kubesched.objects", "kubesched.planning", "kubesched.testing"),
+    "kubesched.traces",
+)
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "examples").rglob("*.md"))]
 EXAMPLES = sorted((ROOT / "examples").rglob("*.py"))
 BLOCK = re.compile(r"```python\n(.*?)```", re.DOTALL)

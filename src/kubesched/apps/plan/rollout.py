@@ -19,12 +19,12 @@ from itertools import count
 
 from msgspec.structs import replace
 
+from kubesched.apps.inputs.new_nodes import new_node, stays_with_node
 from kubesched.apps.plan.budgets import Budgets, is_healthy
-from kubesched.apps.plan.hypotheses import new_node
 from kubesched.apps.plan.reporting import Progress, ReportPart
 from kubesched.apps.plan.state import BARE, State
 from kubesched.apps.plan.what_if import ZONE, why_waiting
-from kubesched.apps.plan.workloads import is_recreated, release_claims, replacement, stays_with_node
+from kubesched.apps.plan.workloads import is_recreated, release_claims, replacement
 from kubesched.apps.simulate.simulation import Simulation
 from kubesched.clock import utc
 from kubesched.errors import ConfigurationError
@@ -122,12 +122,12 @@ def rollout(
 
 
 def best_order(reports: Sequence[RolloutReport]) -> RolloutReport:
-    """The one that finishes, soonest, with the fewest evictions and the least waiting."""
+    """The one that finishes, or gets furthest; soonest, with the fewest evictions and the least waiting."""
     return min(
         reports,
         key=lambda one: (
-            *(not one.finishes, len(one.lost), one.not_reached, one.seconds, one.evictions, one.pod_seconds_waited),
-            one.order,
+            *(not one.finishes, -sum(node.done_at is not None for node in one.nodes), len(one.lost)),
+            *(one.seconds, one.evictions, one.pod_seconds_waited, one.order),
         ),
     )
 
