@@ -15,7 +15,7 @@ from kubesched.objects.affinity import Taint
 from kubesched.testing import make_node, make_pdb, make_pod
 
 ZONES = ("a", "b", "c")
-GATES = "GenericWorkload=true,GangScheduling=true"
+GATES = "GenericWorkload=true"
 
 
 def spread(app: str, when: str) -> dict[str, Any]:

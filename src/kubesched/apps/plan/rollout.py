@@ -93,6 +93,8 @@ class RolloutReport(ReportPart):
     """Nodes whose turn never came."""
     ties: int = 0
     """Landings that were left to chance: with other ones, the rest may go otherwise."""
+    by_timing: bool = False
+    """Evictions differ with the order in which successors of pods that go at once come."""
 
     @property
     def pod_seconds_waited(self) -> float:
@@ -117,8 +119,13 @@ def rollout(
     with State(simulation) as now:
         now.settle(retry=True)
         nodes = now.nodes(pool) if pool else sorted(simulation.objects(Node), key=lambda node: node.metadata.name)
+        nodes = _in_order(nodes, order, simulation)
         with State(simulation) as state:
-            return _Rollout(state, _in_order(nodes, order, simulation), pace, force, progress).run(order)
+            report = _Rollout(state, nodes, pace, force, progress).run(order)
+        with State(simulation) as state:
+            other = _Rollout(state, nodes, pace, force, None, is_reversed=True).run(order)
+        evictions = [[node.evictions for node in one.nodes] for one in (report, other)]
+        return replace(report, by_timing=evictions[0] != evictions[1])
 
 
 def best_order(reports: Sequence[RolloutReport]) -> RolloutReport:
@@ -151,7 +158,17 @@ def _in_order(nodes: Sequence[Node], order: Order, simulation: Simulation) -> li
 
 
 class _Rollout:
-    def __init__(self, state: State, nodes: Sequence[Node], pace: Pace, force: bool, progress: Progress | None) -> None:
+    def __init__(
+        self,
+        state: State,
+        nodes: Sequence[Node],
+        pace: Pace,
+        force: bool,
+        progress: Progress | None,
+        *,
+        is_reversed: bool = False,
+    ) -> None:
+        self._is_reversed = is_reversed
         self._state = state
         self._simulation = state.simulation
         self._pace = pace
@@ -232,7 +249,7 @@ class _Rollout:
                 self._emptied(name)
                 went = True
                 continue
-            for pod in leaving:
+            for pod in reversed(leaving) if self._is_reversed else leaving:
                 if not pod.is_terminating:
                     went |= self._evict(pod, name)
         return went

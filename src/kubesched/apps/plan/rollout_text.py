@@ -29,6 +29,8 @@ def _lines(report: RolloutReport, others: Sequence[RolloutReport]) -> Iterator[s
     if report.waits:
         yield "pods that wait:"
         yield from limited((f"  {_wait(one)}" for one in report.waits), MOST_LINES)
+    if report.by_timing:
+        yield "evictions may differ with the order in which successors come"
     if report.ties:
         yield f"{counted(report.ties, 'landing')} left to chance: with others, the rest may go otherwise"
     if len(others) > 1:

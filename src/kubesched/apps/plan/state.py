@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
+from enum import StrEnum
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -21,6 +22,14 @@ BARE = "nothing recreates it"
 PodPair = tuple[Pod | None, Pod | None]
 
 
+class Timing(StrEnum):
+    """How pods that go at once are followed by their successors: nobody knows in which order controllers act."""
+
+    TOGETHER = "together"
+    REVERSED = "reversed"
+    ONE_BY_ONE = "one by one"
+
+
 class State:
     """A branch of a simulation: whatever is done to it is undone on leaving `with`.
 
@@ -28,8 +37,9 @@ class State:
     that were evicted for others, too. What cannot be seen in the pods afterwards is noted in the attributes.
     """
 
-    def __init__(self, simulation: Simulation, *, notes_ties: bool = True) -> None:
+    def __init__(self, simulation: Simulation, *, notes_ties: bool = True, timing: Timing = Timing.TOGETHER) -> None:
         self._notes_ties = notes_ties
+        self._timing = timing
         self.simulation = simulation
         self.gone: dict[str, str] = {}
         """Why a pod is gone for good."""
@@ -81,12 +91,15 @@ class State:
         for pod in pods:
             self.blocked.pop(pod.key, None)
             successor = self._successor(pod)
+            self.simulation.remove(pod)
             if successor is None:
                 self.gone[pod.key] = f"{why}: {BARE}"
+            elif self._timing is Timing.ONE_BY_ONE:
+                self.simulation.add(successor)
+                self.simulation.settle()
             else:
                 successors.append(successor)
-            self.simulation.remove(pod)
-        self.simulation.add(*successors)
+        self.simulation.add(*(successors if self._timing is Timing.TOGETHER else reversed(successors)))
 
     def delete(self, pods: Iterable[Pod], why: str) -> None:
         """These pods go, and nobody makes them again."""

@@ -72,6 +72,9 @@ def _what_if(report: WhatIfReport) -> Iterator[str]:
     yield from _part("are gone for good", (f"{one.pod} on {one.before}: {one.why}" for one in report.gone))
     yield from _part("cannot be evicted", (f"{one.pod} on {one.node}: {one.why}" for one in report.blocked))
     yield from _part("spread", map(_spread, report.spread))
+    timed = sum(one.by_timing for one in report.moved)
+    if timed:
+        yield f"{counted(timed, 'placement')} may differ with the order in which successors come"
     chosen = sum(bool(one.tied) for one in (*report.moved, *report.started))
     after = sum(one.after_tie for one in (*report.moved, *report.started))
     if chosen:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
+from msgspec.structs import replace
+
 from kubesched.apps.plan.hypotheses import Hypothesis
 from kubesched.apps.plan.reporting import ReportPart
-from kubesched.apps.plan.state import PodPair, State
+from kubesched.apps.plan.state import PodPair, State, Timing
 from kubesched.apps.plan.workloads import Workload, workload_of
 from kubesched.apps.simulate.chance import Tie
 from kubesched.apps.simulate.simulation import Preemption, Simulation
@@ -31,6 +33,8 @@ class Placed(ReportPart):
     tied: tuple[str, ...] = ()
     tied_nodes: int = 0
     after_tie: bool = False
+    by_timing: bool = False
+    """Several pods went at once, and where those of its workload go depends on which successor comes first."""
 
 
 class Waiting(ReportPart):
@@ -99,11 +103,43 @@ def what_if(simulation: Simulation, hypotheses: Sequence[Hypothesis]) -> WhatIfR
     """
     with State(simulation) as now:
         now.settle(retry=True)
-        with State(simulation) as then:
-            for hypothesis in hypotheses:
-                hypothesis.apply(then)
-                then.settle()
-            return report(then, hypotheses)
+        found = _try(simulation, hypotheses, Timing.TOGETHER)
+        if len(found.moved) < 2:
+            return found
+        others = [_try(simulation, hypotheses, timing) for timing in (Timing.REVERSED, Timing.ONE_BY_ONE)]
+        landings = [_landings(report, simulation) for report in (found, *others)]
+        return replace(found, moved=tuple(_with_timing(found.moved, landings, simulation)))
+
+
+def _try(simulation: Simulation, hypotheses: Sequence[Hypothesis], timing: Timing) -> WhatIfReport:
+    with State(simulation, timing=timing) as then:
+        for hypothesis in hypotheses:
+            hypothesis.apply(then)
+            then.settle()
+        return report(then, hypotheses)
+
+
+_Landings = dict[Workload | None, Counter[str]]
+
+
+def _landings(report: WhatIfReport, simulation: Simulation) -> _Landings:
+    """By workload: how many of its moved pods go to which node."""
+    landings: _Landings = {}
+    for one in report.moved:
+        landings.setdefault(_workload(one.pod, simulation), Counter())[one.node] += 1
+    return landings
+
+
+def _with_timing(moved: Sequence[Placed], variants: Sequence[_Landings], simulation: Simulation) -> Iterator[Placed]:
+    for one in moved:
+        workload = _workload(one.pod, simulation)
+        differs = any(variant.get(workload) != variants[0][workload] for variant in variants)
+        yield replace(one, by_timing=True) if differs else one
+
+
+def _workload(key: str, simulation: Simulation) -> Workload | None:
+    pod = simulation.get(Pod, key)
+    return workload_of(pod, simulation) if pod is not None else None
 
 
 def report(state: State, hypotheses: Sequence[Hypothesis]) -> WhatIfReport:

@@ -98,7 +98,7 @@ def test_more_nodes_with_their_daemons() -> None:
 def test_gangs_fit_whole_or_not_at_all() -> None:
     """Every set is a group of its own."""
     group = make_pod_group("gang", min_count=4)
-    with simulation(A, B, gates="GenericWorkload=true,GangScheduling=true") as simulated:
+    with simulation(A, B, gates="GenericWorkload=true") as simulated:
         report = capacity(simulated, [part("worker", 4, cpu="1", group="gang")], [group])
     assert (report.sets, report.pods) == (1, 4)
 
