@@ -2,7 +2,7 @@
 
     python benchmarks/plan.py [each | capacity | defrag]...
 
-Clusters are made up, the same in every run. Loading them is not counted. The solver uses two threads.
+Clusters are made up, the same in every run. Loading them is not counted.
 """
 
 from __future__ import annotations

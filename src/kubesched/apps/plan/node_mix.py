@@ -223,7 +223,7 @@ def _buy(
     model.minimize(sum(round(prices[name] * CENTS) * count for (name, _), count in bought.items()))
     solver = cp.CpSolver()
     solver.parameters.max_time_in_seconds = SOLVER_SECONDS
-    solver.parameters.num_workers = 2
+    solver.parameters.num_workers = 1  # several would make equal optima a matter of chance
     solver.parameters.random_seed = 0
     status = solver.solve(model)
     if status not in (cp.OPTIMAL, cp.FEASIBLE):

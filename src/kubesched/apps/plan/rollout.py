@@ -22,7 +22,7 @@ from msgspec.structs import replace
 from kubesched.apps.inputs.new_nodes import new_node, stays_with_node
 from kubesched.apps.plan.budgets import Budgets, is_healthy
 from kubesched.apps.plan.reporting import Progress, ReportPart
-from kubesched.apps.plan.state import BARE, State
+from kubesched.apps.plan.state import BARE, State, Timing
 from kubesched.apps.plan.what_if import ZONE, why_waiting
 from kubesched.apps.plan.workloads import is_recreated, release_claims, replacement
 from kubesched.apps.simulate.simulation import Simulation
@@ -120,12 +120,12 @@ def rollout(
         now.settle(retry=True)
         nodes = now.nodes(pool) if pool else sorted(simulation.objects(Node), key=lambda node: node.metadata.name)
         nodes = _in_order(nodes, order, simulation)
-        with State(simulation) as state:
-            report = _Rollout(state, nodes, pace, force, progress).run(order)
-        with State(simulation) as state:
-            other = _Rollout(state, nodes, pace, force, None, is_reversed=True).run(order)
-        evictions = [[node.evictions for node in one.nodes] for one in (report, other)]
-        return replace(report, by_timing=evictions[0] != evictions[1])
+        reports = []
+        for timing in Timing:
+            with State(simulation) as state:
+                reports.append(_Rollout(state, nodes, pace, force, timing, progress).run(order))
+        evictions = [[node.evictions for node in one.nodes] for one in reports]
+        return replace(reports[0], by_timing=any(other != evictions[0] for other in evictions))
 
 
 def best_order(reports: Sequence[RolloutReport]) -> RolloutReport:
@@ -164,11 +164,10 @@ class _Rollout:
         nodes: Sequence[Node],
         pace: Pace,
         force: bool,
+        timing: Timing,
         progress: Progress | None,
-        *,
-        is_reversed: bool = False,
     ) -> None:
-        self._is_reversed = is_reversed
+        self._timing = timing
         self._state = state
         self._simulation = state.simulation
         self._pace = pace
@@ -249,9 +248,11 @@ class _Rollout:
                 self._emptied(name)
                 went = True
                 continue
-            for pod in reversed(leaving) if self._is_reversed else leaving:
+            for pod in reversed(leaving) if self._timing is Timing.REVERSED else leaving:
                 if not pod.is_terminating:
                     went |= self._evict(pod, name)
+                if went and self._timing is Timing.ONE_BY_ONE:
+                    return True
         return went
 
     def _evict(self, pod: Pod, node: str) -> bool:

@@ -44,13 +44,14 @@ def solve(
     empty: int = 0,
     closed: Iterable[int] = (),
     seconds: float = 30.0,
-    workers: int = 2,
+    workers: int = 1,
     forbidden: Iterable[tuple[int, int]] = (),
     feasibility_only: bool = False,
 ) -> Solution | Unsolved:
     """The least costly moves after which all wanted pods fit, `closed` nodes are empty, and `empty` nodes in all.
 
-    `forbidden` are (type, node) pairs that the scheduler has refused.
+    `forbidden` are (type, node) pairs that the scheduler has refused. With several `workers`, which of the equally
+    good solutions is found is a matter of chance.
     """
     model = _Model(problem, empty, frozenset(closed), frozenset(forbidden), feasibility_only)
     cp = model.cp
@@ -65,6 +66,18 @@ def solve(
     if status == cp.MODEL_INVALID:
         raise AssertionError(model.model.validate())
     return Unsolved(is_proved=status == cp.INFEASIBLE)
+
+
+def cost_of(problem: Problem, node: int) -> int:
+    """What it costs to move all pods of types away from a node."""
+    return sum(one.cost * len(one.on.get(node, ())) for one in problem.types)
+
+
+def least_cost(problem: Problem, empty: int, closed: frozenset[int]) -> int:
+    """A bound that needs no solver: the pods of the nodes to be emptied must leave, and these cost at least so much."""
+    open_nodes = [n for n, may_be in enumerate(problem.can_be_emptied) if may_be and n not in closed]
+    others = sorted(cost_of(problem, n) for n in open_nodes)[: max(0, empty - len(closed))]
+    return sum(cost_of(problem, n) for n in closed) + sum(others)
 
 
 class _Model:
@@ -96,7 +109,44 @@ class _Model:
         if empty:
             model.add(sum(self._is_empty.values()) == empty)
         if not bare:
-            model.minimize(sum(problem.types[t].cost * left for (t, _), left in self._left.items()))
+            cost = sum(problem.types[t].cost * left for (t, _), left in self._left.items())
+            model.minimize(cost)
+            if self._left:
+                model.add(cost >= least_cost(problem, empty, closed))
+            self._hint(empty, closed)
+
+    def _hint(self, empty: int, closed: frozenset[int]) -> None:
+        """A first guess: the nodes that are cheapest to empty, their pods packed into what is left elsewhere."""
+        problem = self._problem
+        costs = {n: cost_of(problem, n) for n in self._is_empty}
+        chosen = closed | set(sorted(costs, key=lambda n: (n not in closed, costs[n], n))[: max(empty, len(closed))])
+        room = [dict(have) for have in problem.room]
+        for one in problem.types:
+            for n, pods in one.on.items():
+                for name, amount in one.requests.items():
+                    room[n][name] = room[n].get(name, 0) - amount * len(pods)
+        count = {(t, n): len(problem.types[t].on.get(n, ())) for t, n in self._count}
+        by_size = sorted(range(len(problem.types)), key=lambda t: -max(problem.types[t].requests.values()))
+        for t in by_size:
+            one = problem.types[t]
+            leaving = one.wanted
+            for n in chosen:
+                leaving += count.pop((t, n), 0)
+                if (t, n) in self._count:
+                    count[t, n] = 0
+            for n in sorted(one.nodes - chosen, key=lambda n: sum(room[n].get(name, 0) for name in one.requests)):
+                fits = min([leaving, *(room[n].get(name, 0) // amount for name, amount in one.requests.items())])
+                if fits > 0 and (t, n) in self._count and not one.apart:
+                    count[t, n] += fits
+                    leaving -= fits
+                    for name, amount in one.requests.items():
+                        room[n][name] -= amount * fits
+        for key, var in self._count.items():
+            self.model.add_hint(var, count[key])
+        for (t, n), var in self._left.items():
+            self.model.add_hint(var, max(0, len(problem.types[t].on.get(n, ())) - count[t, n]))
+        for n, is_empty in self._is_empty.items():
+            self.model.add_hint(is_empty, n in chosen)
 
     def _nodes_of(self, t: int) -> list[int]:
         one = self._problem.types[t]
