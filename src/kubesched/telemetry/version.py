@@ -9,7 +9,7 @@ from typing import Final
 
 KUBERNETES_VERSION: Final = "v1.37.1"
 KUBERNETES_MINOR: Final = "1.37"
-PREVIOUS_MINOR: Final = "1.35"
+PREVIOUS_MINOR: Final = "1.36"
 PROGRAM_VERSION: Final = f"v{version('kubesched')}"
 
 

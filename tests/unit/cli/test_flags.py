@@ -125,7 +125,7 @@ def test_an_argument_is_read_as_pflag_reads_it(arguments: list[str], name: str, 
         ),
         pytest.param(
             ["--show-hidden-metrics-for-version=1.20"],
-            "--show-hidden-metrics-for-version must be omitted or have the value '1.35'. Only the previous minor "
+            "--show-hidden-metrics-for-version must be omitted or have the value '1.36'. Only the previous minor "
             "version is allowed",
             id="hidden metrics of an old version",
         ),
