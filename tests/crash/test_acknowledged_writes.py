@@ -52,7 +52,7 @@ class Writer:
         method, path = "POST", MAPS
         if self.acknowledged is not None:
             method, path = ("DELETE" if remove else "PUT"), f"{MAPS}/{self.name}"
-        headers = ["Host: x", "Content-Type: application/json", f"Content-Length: {len(body)}"]
+        headers = ["Host: 127.0.0.1", "Content-Type: application/json", f"Content-Length: {len(body)}"]
         head = "\r\n".join([f"{method} {path} HTTP/1.1", *headers, "", ""])
         writer.write(head.encode() + body)
         answer = await reader.readuntil(b"\r\n\r\n")
