@@ -25,7 +25,7 @@ from kubesched.cluster.apiserver.resource import Resource
 from kubesched.cluster.apiserver.schema import FieldType, Shape, struct
 
 MOST_BYTES: Final = 120_000
-LONGEST: Final = 0.8
+LONGEST: Final = 3.0
 SECONDS: Final = float(os.environ.get("FUZZ_SECONDS", "10"))
 SEED: Final = int(os.environ.get("FUZZ_SEED", "1"))
 FEW: Final = 4
