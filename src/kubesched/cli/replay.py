@@ -40,7 +40,7 @@ Nodes = Annotated[
     str, typer.Option("--nodes", metavar="N|FILE", help="Other nodes: N like those of the trace, or those of a file.")
 ]
 Afresh = Annotated[
-    bool, typer.Option("--afresh", help="Place the pods that have a node at the start anew, oldest first.")
+    bool, typer.Option("--afresh", help="Place the pods that have a node at the start again, oldest first.")
 ]
 
 

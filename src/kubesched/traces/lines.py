@@ -1,6 +1,6 @@
 """Lines of a file that may be huge, damaged, cut off, or made to harm: with bounded memory, and numbered.
 
-Plain text, zstd and gzip are told apart by their first bytes. Packed data is unpacked piece by piece, so what a file
+Plain text, zstd and gzip are recognised by their first bytes. Packed data is unpacked piece by piece, so what a file
 claims to contain does not matter; a line that is too long is an error before it is in memory.
 """
 

@@ -1,7 +1,7 @@
 """From a trace to a workload: what happens in a cluster by itself, without what its scheduler decided.
 
 A pod's life is taken apart into what its users did (it arrived, changed, was deleted while it waited) and how long it
-ran once it had a node. Pods that were disrupted (preempted, evicted, lost with their node) are told from those that
+ran once it had a node. Pods that were disrupted (preempted, evicted, lost with their node) differ from those that
 ended: their replacement, made by their controller, comes only if the replay disrupts them, too.
 """
 

@@ -214,7 +214,7 @@ class SimulatedKubelets:
             self._events.normal("Pod", metadata, "Started", "Container started", **about)
 
     def _resume(self, metadata: ObjectMeta, pod: Json, node: SimulatedNode) -> None:
-        """A pod that ran before this process began: its clock starts anew."""
+        """A pod that ran before this process began: its clock starts again."""
         if not _is_over(pod):
             self._make_ready(metadata, pod, node)
             self._plan_end(metadata, pod)

@@ -54,7 +54,7 @@ class Watch:
         self._selects = bool(namespace or options.labels.requirements or options.fields.requirements)
 
     def read(self) -> list[WatchEvent]:
-        """What happened since. CompactedError: the watcher was too slow and has to start anew."""
+        """What happened since. CompactedError: the watcher was too slow and has to start again."""
         position, version = self.place
         changes = self._history.read(position)
         if not changes:
