@@ -1,11 +1,13 @@
 """What recording a large cluster costs: CPU time per change, share of a core, memory, bytes.
 
-    python benchmarks/record.py [--nodes 5000] [--pods 50000] [--rate 200] [--seconds 120] [--paced]
+    python benchmarks/record.py [--nodes 5000] [--pods 50000] [--rate 200] [--seconds 120] [--paced | --http]
 
 Watch events as an API server sends them (with managedFields, environment, statuses) go through the reflectors, the
 decoder and the writer that `kubesched record` uses, as fast as they can; the CPU time that takes is set against the
 time in which they would have come. With --paced they come at their rate in real time, so that the flush of every second
-and idle turns of the loop are in the figure, too. HTTP and TLS are not. Then the trace is read again.
+and idle turns of the loop are in the figure, too. With --http they come at their rate from a server in a process of its
+own, over HTTP/1.1 (without TLS): what is measured is all that `kubesched record` does, and all memory that it has. Then
+the trace is read again.
 """
 
 from __future__ import annotations
@@ -13,16 +15,30 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import multiprocessing
 import resource
+import socket
 import tempfile
 import time
 from collections.abc import AsyncGenerator, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from random import Random
 from typing import Any
 from urllib.parse import parse_qs
+from urllib.request import urlopen
+
+import uvicorn
+import uvloop
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, StreamingResponse
+from starlette.responses import Response as HttpResponse
+from starlette.routing import Route
 
 from kubesched.apps.record.session import Recording, record
+from kubesched.client.connection import Connection
+from kubesched.client.http_transport import HttpTransport
 from kubesched.client.transport import Response
 from kubesched.clock import SystemClock
 from kubesched.traces import Trace
@@ -191,7 +207,8 @@ class Canned:
         await asyncio.Event().wait()
 
 
-async def measure(arguments: argparse.Namespace, path: Path) -> None:
+def canned(arguments: argparse.Namespace) -> tuple[Canned, float]:
+    """A transport with all data, and the mean size of an event."""
     count = int(arguments.rate * arguments.seconds)
     lists = {
         "nodes": [json.dumps(node(i)).encode() for i in range(arguments.nodes)],
@@ -202,8 +219,60 @@ async def measure(arguments: argparse.Namespace, path: Path) -> None:
     for kind, event in events(count, arguments.nodes, arguments.pods):
         watches[kind].append(event)
         sizes += len(event)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    transport = Canned(lists, watches, arguments.rate if arguments.paced else None)
+    paced = arguments.paced or arguments.http
+    return Canned(lists, watches, arguments.rate if paced else None), sizes / count
+
+
+def serve(arguments: argparse.Namespace, port: int) -> None:
+    """The canned data over HTTP, until the process is ended. /go starts the events, /done waits for the last one."""
+    transport, _ = canned(arguments)
+
+    async def answer(request: Request) -> HttpResponse:
+        path, query = request.url.path, str(request.url.query)
+        if path == "/go":
+            transport.go.set()
+            return PlainTextResponse("")
+        if path == "/done":
+            await transport.done.wait()
+            return PlainTextResponse("")
+        if "watch=" in query:
+            return StreamingResponse(transport.stream(path, query=query, time_limit=0), media_type="application/json")
+        found = await transport.request("GET", path, query=query)
+        return HttpResponse(found.body, media_type="application/json")
+
+    app = Starlette(routes=[Route("/{path:path}", answer)])
+    uvicorn.run(app, host="127.0.0.1", port=port, log_level="error", lifespan="off")
+
+
+@contextmanager
+def server(arguments: argparse.Namespace) -> Iterator[str]:
+    """The address of a server in a process of its own."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port: int = free.getsockname()[1]
+    process = multiprocessing.get_context("spawn").Process(target=serve, args=(arguments, port), daemon=True)
+    process.start()
+    try:
+        address = f"http://127.0.0.1:{port}"
+        while True:
+            with suppress(OSError):
+                urlopen(f"{address}/version").close()  # noqa: S310 - our own server
+                break
+            time.sleep(0.2)  # noqa: TID251 - a real process is waited for
+        yield address
+    finally:
+        process.terminate()
+        process.join()
+
+
+async def measure(arguments: argparse.Namespace, path: Path, address: str) -> None:
+    """Over HTTP if there is an address."""
+    count = int(arguments.rate * arguments.seconds)
+    transport: Any
+    if address:
+        transport, size = HttpTransport(Connection(server=address)), None
+    else:
+        transport, size = canned(arguments)
+    before = 0.0 if address else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     stop, begun = asyncio.Event(), asyncio.Event()
     cpu = time.process_time()
     recording = Recording(path=path)
@@ -215,20 +284,28 @@ async def measure(arguments: argparse.Namespace, path: Path) -> None:
     listed = time.process_time() - cpu
     after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     start_size, cpu = _size(path), time.process_time()
-    transport.go.set()
-    await transport.done.wait()
-    assert transport.delivered == count, f"{transport.delivered} of {count} events were delivered"
+    if address:
+        for command in ("go", "done"):
+            await asyncio.to_thread(lambda command=command: urlopen(f"{address}/{command}").close())  # noqa: S310 - our own server
+        await asyncio.sleep(1)
+    else:
+        transport.go.set()
+        await transport.done.wait()
+        assert transport.delivered == count, f"{transport.delivered} of {count} events were delivered"
     stop.set()
     progress = await task
     spent = time.process_time() - cpu  # with the last flush
     hourly = (_size(path) - start_size) / arguments.seconds * 3600 / 1e6
     print(f"{arguments.nodes:,} nodes, {arguments.pods:,} pods listed and written: {listed:.1f} s of CPU, ", end="")
     print(f"{start_size / 1e6:.1f} MB")
-    print(
-        f"{count:,} watch events of {sizes / count / 1e3:.1f} kB on average: {spent / count * 1e6:.0f} µs of CPU each"
-    )
+    sizes = f" of {size / 1e3:.1f} kB on average" if size is not None else ""
+    print(f"{count:,} watch events{sizes}: {spent / count * 1e6:.0f} µs of CPU each")
     print(f"at {arguments.rate:g} changes/s: {spent / arguments.seconds:.1%} of a core, {hourly:.1f} MB per hour")
-    print(f"memory beyond the canned data: at most {max(0.0, after - before):.0f} MiB")
+    last = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    what = "memory of the process" if address else "memory beyond the canned data"
+    print(
+        f"{what}: at most {max(0.0, after - before):.0f} MiB after the list, {max(0.0, last - before):.0f} at the end"
+    )
     cpu = time.process_time()
     entries = sum(1 for _ in Trace.open(path))
     spent = time.process_time() - cpu
@@ -248,9 +325,11 @@ def main() -> None:
     parser.add_argument("--rate", type=float, default=200.0)
     parser.add_argument("--seconds", type=float, default=120.0)
     parser.add_argument("--paced", action="store_true")
+    parser.add_argument("--http", action="store_true")
     arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        asyncio.run(measure(arguments, Path(folder) / "benchmark.jsonl.zst"))
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
+        address = stack.enter_context(server(arguments)) if arguments.http else ""
+        uvloop.run(measure(arguments, Path(folder) / "benchmark.jsonl.zst", address))
 
 
 if __name__ == "__main__":

@@ -14,15 +14,16 @@ import pytest
 import yaml
 from tests.e2e.control_plane import READER, RealControlPlane, clean_environment
 from tests.e2e.manifests import node, pod
-from tests.e2e.processes import Process, eventually
+from tests.e2e.processes import PATIENCE, Process, eventually
 from tests.e2e.scheduler import configuration, profile
 from tools.controlplane.install import chosen
 
 from kubesched import replay
+from kubesched.apps.shadow.judge import AGREEMENT
 from kubesched.objects.base import Json
 from kubesched.traces import Decision, DecisionType, Trace
 
-NODES = 60  # kube-scheduler looks at all of fewer than 100
+NODES = 100  # of more, kube-scheduler looks at a sample
 PODS = int(os.environ.get("KUBESCHED_SHADOW_PODS", "400"))
 
 ROLES = ("system:kube-scheduler", "system:volume-scheduler")
@@ -55,7 +56,7 @@ def mixed_pods(count: int) -> list[Json]:
 
 
 class Shadowed:
-    """kube-scheduler with a configuration, and a shadow with another, on a cluster of 60 nodes."""
+    """kube-scheduler with a configuration, and a shadow with another, on a cluster of 100 nodes."""
 
     def __init__(self, cluster: RealControlPlane, theirs: Json, folder: Path) -> None:
         program = cluster.program("kube-scheduler")
@@ -63,7 +64,13 @@ class Shadowed:
             pytest.skip("no kube-scheduler was built")
         self._cluster, self._folder = cluster, folder
         cluster.admin.create_all(
-            node(f"n{number}", cpu=f"{[8, 16, 32][number % 3]}", memory="64Gi", labels={"zone": f"z{number % 3}"})
+            node(
+                f"n{number}",
+                cpu=f"{32 + 16 * (number // 3 % 3)}",
+                memory="128Gi",
+                pods=250,
+                labels={"zone": f"z{number % 3}"},
+            )
             for number in range(NODES)
         )
         self.trace = folder / "shadowed.jsonl.zst"
@@ -87,23 +94,16 @@ class Shadowed:
         assert shadow.is_running, shadow.log
         return shadow
 
-    def run(self, pods: list[Json], *, one_by_one: bool = False) -> Json:
+    def run(self, pods: list[Json]) -> Json:
         """Let kube-scheduler bind all pods; what the shadow says in the end."""
-        admin = self._cluster.admin
-        if one_by_one:
-            for made in pods:
-                admin.create(made)
-                eventually(lambda name=made["metadata"]["name"]: admin.node_of(name), "it is bound", every=0.005)  # type: ignore[misc]  # mypy infers no lambdas with defaults
-        else:
-            admin.create_all(pods)
-        eventually(
-            lambda: len(admin.placements()) == len(pods) and all(admin.placements().values()),
-            "all are bound",
-            seconds=300,
-        )
-        eventually(lambda: self._bindings_seen() == len(pods), "the shadow has seen them all")
+        admin, first = self._cluster.admin, pods[0]
+        admin.create(first)  # once it is bound, the scheduler runs: what it lists when it starts has no order
+        eventually(lambda: admin.node_of(first["metadata"]["name"]), "the first is bound")
+        admin.create_all(pods[1:])
+        patience = max(PATIENCE, len(pods) / 10)
+        eventually(lambda: self._bindings_seen() == len(pods), "the shadow has seen them all", patience, every=1.0)
         self._shadow.signal(signal.SIGINT)
-        assert self._shadow.wait() == 0, self._shadow.log
+        assert self._shadow.wait(patience) == 0, self._shadow.log
         self._scheduler.kill()
         summary: Json = json.loads(self._shadow.log.splitlines()[-1])
         return summary
@@ -123,21 +123,19 @@ class Shadowed:
 
 
 def test_it_agrees_with_kube_scheduler_and_writes_nothing(real_cluster: RealControlPlane, tmp_path: Path) -> None:
-    """Bindings are best, tied, or explained by order; the recording replays to the same hash twice."""
+    """Bindings are best or tied, in the order of decisions; its recording replays to the same placements, twice."""
     shadowed = Shadowed(real_cluster, configuration(real_cluster.kubeconfig("system:kube-scheduler")), tmp_path)
     try:
         summary = shadowed.run(mixed_pods(PODS))
     finally:
         shadowed.stop()
     assert summary["bindings"] == PODS
-    disagreeing = {name: summary["verdicts"].get(name, 0) for name in ("rejected", "failed", "waits")}
-    assert disagreeing == dict.fromkeys(disagreeing, 0), summary["examples"]
-    # On a busy machine many bindings are under way at once, and for one in some hundred no order is found.
-    assert summary["verdicts"].get("lower", 0) <= PODS / 100, summary["examples"]
+    assert set(summary["verdicts"]) <= set(AGREEMENT), summary["examples"]
     assert shadowed.writes() == []
-    run = replay(shadowed.trace)
-    assert run.hash == replay(shadowed.trace).hash
-    assert all(outcome.bound_at is not None for outcome in run.scheduled_here())
+    run = replay(shadowed.trace, ties="recorded", emulated_version=chosen())
+    assert run.hash == replay(shadowed.trace, ties="recorded", emulated_version=chosen()).hash
+    assert [(pod.pod, pod.node) for pod in run.scheduled_here() if pod.node != pod.recorded_node] == []
+    assert len(run.scheduled_here()) == PODS
 
 
 def test_it_names_a_weight_that_differs(real_cluster: RealControlPlane, tmp_path: Path) -> None:
@@ -149,8 +147,12 @@ def test_it_names_a_weight_that_differs(real_cluster: RealControlPlane, tmp_path
     )
     shadowed = Shadowed(real_cluster, theirs, tmp_path)
     try:
-        summary = shadowed.run(mixed_pods(120), one_by_one=True)
+        summary = shadowed.run(mixed_pods(PODS))
     finally:
         shadowed.stop()
     assert summary["verdicts"].get("lower", 0) > 0
-    assert plugin in [weight["plugin"] for weight in summary["weights"]]
+    # Few pods leave two explanations: Go's weight of this one, or none of NodeResourcesFit. Many pods (10,000) do not.
+    found = {weight["plugin"]: weight for weight in summary["weights"][: 1 if PODS >= 10_000 else 2]}
+    named = found[plugin]
+    assert named["explains"] >= 0.8 * named["of"]  # an order that nobody told may leave a few open
+    assert named["least"] <= 20 <= named["most"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -12,10 +13,11 @@ import typer
 from rich.console import Console
 
 from kubesched.apps.inputs.live_cluster import fetch_objects
+from kubesched.apps.inputs.traces import load_trace
 from kubesched.apps.replay.comparing import EXPLAINED, compare
 from kubesched.apps.replay.hypotheses import at_speed, placed_afresh, with_nodes
 from kubesched.apps.replay.workload import Workload, workload_of
-from kubesched.cli.options import EmulatedVersion, GateList, KubeconfigFile, Output, OutputFormat
+from kubesched.cli.options import EmulatedVersion, GateList, KubeconfigFile, Output, OutputFormat, tell_notes
 from kubesched.cli.progress import progress_bar
 from kubesched.config import FeatureGates
 from kubesched.errors import ConfigurationError
@@ -27,10 +29,20 @@ from kubesched.traces import Trace
 replay_app = typer.Typer(add_completion=False, help="Replay a trace.")
 compare_app = typer.Typer(add_completion=False, help="Compare two configurations.")
 
+
+class TieRule(StrEnum):
+    SEED = "seed"
+    RECORDED = "recorded"
+
+
 Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Decides ties. The same seed gives the same result.")]
 Seeds = Annotated[
     int,
     typer.Option("--seeds", metavar="N", min=1, help="Run with so many seeds, to tell differences from chance."),
+]
+TiesGo = Annotated[
+    TieRule,
+    typer.Option("--ties", help="Of several best nodes: one by the seed, or the recorded one where it is among them."),
 ]
 Moved = Annotated[int, typer.Option("--moved", metavar="N", min=0, help="How many pods that move are explained.")]
 ReportFile = Annotated[Path | None, typer.Option("--report", metavar="FILE", help="Write the report as an HTML page.")]
@@ -46,13 +58,16 @@ Afresh = Annotated[
 
 @replay_app.command()
 def replay(
-    trace: Annotated[Path, typer.Argument(metavar="TRACE", help="A trace, or what `kubectl get -o json` printed.")],
+    trace: Annotated[
+        Path, typer.Argument(metavar="TRACE", help="A trace, or what `kubectl get -o json` printed; - is stdin.")
+    ],
     config: Annotated[
         list[Path] | None,
         typer.Option("--config", metavar="FILE", help="A configuration; several are compared.", exists=True),
     ] = None,
     seed: Seed = 0,
     seeds: Seeds = 1,
+    ties: TiesGo = TieRule.SEED,
     nodes: Nodes = "",
     speed: Speed = 1.0,
     afresh: Afresh = False,
@@ -67,11 +82,12 @@ def replay(
 
     Nothing is read from or written to any cluster. The rules of a replay are in docs/replay.md.
     """
-    workload = _changed(workload_of(trace), nodes, speed, afresh=afresh)
+    workload = _changed(_read(trace), nodes, speed, afresh=afresh)
     _run(
         workload,
         config or [],
         range(seed, seed + seeds),
+        ties,
         moved,
         (feature_gates, emulated_version),
         (report, json_file, output),
@@ -88,6 +104,7 @@ def compare_command(
     kubeconfig: KubeconfigFile = "",
     seed: Seed = 0,
     seeds: Seeds = 1,
+    ties: TiesGo = TieRule.SEED,
     nodes: Nodes = "",
     speed: Speed = 1.0,
     afresh: Afresh = False,
@@ -103,7 +120,7 @@ def compare_command(
     Of a cluster, every pod is placed afresh under both. Nothing is changed in it.
     """
     if trace is not None:
-        workload = _changed(workload_of(trace), nodes, speed, afresh=afresh)
+        workload = _changed(_read(trace), nodes, speed, afresh=afresh)
     else:
         gates = FeatureGates.parse(feature_gates, emulated_version=emulated_version)
         workload = _changed(_present(kubeconfig, gates), nodes, speed, afresh=True)
@@ -111,10 +128,18 @@ def compare_command(
         workload,
         [first, second],
         range(seed, seed + seeds),
+        ties,
         moved,
         (feature_gates, emulated_version),
         (report, json_file, output),
     )
+
+
+def _read(file: Path) -> Workload:
+    trace = load_trace(file)
+    workload = workload_of(trace)
+    tell_notes(trace)
+    return workload
 
 
 def _present(kubeconfig: str, gates: FeatureGates) -> Workload:
@@ -135,6 +160,7 @@ def _run(
     workload: Workload,
     configs: Sequence[Path],
     seeds: Sequence[int],
+    ties: TieRule,
     moved: int,
     versions: tuple[str, str],
     wanted: tuple[Path | None, Path | None, Output],
@@ -147,6 +173,7 @@ def _run(
             workload,
             dict(policies),
             seeds=seeds,
+            ties=ties.value,
             explained=moved,
             feature_gates=versions[0],
             emulated_version=versions[1],

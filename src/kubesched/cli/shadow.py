@@ -6,25 +6,36 @@ import asyncio
 import json
 import os
 import signal
+from contextlib import ExitStack
 from pathlib import Path
 from random import Random
-from typing import Annotated
+from typing import Annotated, BinaryIO
 
 import msgspec
 import typer
 import uvloop
 from rich.console import Console
 
+from kubesched.apps.inputs.traces import load_trace
 from kubesched.apps.record.session import Progress, Recording
 from kubesched.apps.run.clients import choose_connection
-from kubesched.apps.shadow.judge import Judge
+from kubesched.apps.shadow.judge import Judge, Judgement
+from kubesched.apps.shadow.metrics import served
 from kubesched.apps.shadow.session import shadow_cluster, shadow_trace
-from kubesched.apps.shadow.summary import as_data, as_text, summary_of
-from kubesched.cli.options import ConfigFile, EmulatedVersion, GateList, KubeconfigFile, Output, OutputFormat
+from kubesched.apps.shadow.summary import Tally, as_data, as_text
+from kubesched.cli.options import (
+    ConfigFile,
+    EmulatedVersion,
+    GateList,
+    KubeconfigFile,
+    Output,
+    OutputFormat,
+    tell_notes,
+)
 from kubesched.cli.record import parse_seconds
 from kubesched.client.http_transport import HttpTransport
 from kubesched.clock import SystemClock
-from kubesched.errors import ConfigurationError
+from kubesched.errors import ConfigurationError, TraceError
 
 app = typer.Typer(add_completion=False)
 
@@ -45,6 +56,10 @@ def shadow(
     report: Annotated[
         Path | None, typer.Option("--report", metavar="FILE", help="Write every judgement as a line of JSON.")
     ] = None,
+    metrics: Annotated[
+        str,
+        typer.Option("--metrics-bind-address", metavar="HOST:PORT", help="Serve metrics for Prometheus at /metrics."),
+    ] = "",
     percentage: Annotated[
         int,
         typer.Option(
@@ -64,23 +79,52 @@ def shadow(
     The configuration is the one to judge by: the live scheduler's, to see whether we agree; another one, to see what it
     would have done instead.
     """
-    judge = Judge(
-        config, feature_gates=feature_gates, emulated_version=emulated_version, percentage_of_nodes=percentage
-    )
-    if trace is not None:
-        shadow_trace(judge, trace)
-    else:
-        if record is not None and record.exists():
-            raise ConfigurationError([f"{record}: the file exists already"])
-        recording = Recording(path=record or Path(os.devnull), seconds=parse_seconds(duration))
-        uvloop.run(_follow(judge, recording, kubeconfig, keep=record is not None))
-    if report is not None:
-        report.write_bytes(b"".join(msgspec.json.encode(judgement) + b"\n" for judgement in judge.judgements))
-    summary = summary_of(judge.judgements)
+    if record is not None and record.exists():
+        raise ConfigurationError([f"{record}: the file exists already"])
+    tally = Tally()
+    with ExitStack() as stack:
+        lines = stack.enter_context(report.open("wb")) if report is not None else None
+
+        def judged(judgement: Judgement) -> None:
+            tally.add(judgement)
+            if lines is not None:
+                lines.write(msgspec.json.encode(judgement) + b"\n")
+
+        judge = Judge(
+            config,
+            feature_gates=feature_gates,
+            emulated_version=emulated_version,
+            percentage_of_nodes=percentage,
+            report=judged,
+        )
+        if metrics:
+            stack.enter_context(served(tally, metrics))
+        broken: TraceError | None = None
+        if trace is not None:
+            broken = _judge_file(judge, trace)
+        else:
+            recording = Recording(path=record or Path(os.devnull), seconds=parse_seconds(duration))
+            uvloop.run(_follow(judge, tally, recording, kubeconfig, lines, keep=record is not None))
+    summary = tally.summary()
     typer.echo(json.dumps(as_data(summary)) if output is Output.JSON else as_text(summary))
+    if broken is not None:
+        raise broken
 
 
-async def _follow(judge: Judge, recording: Recording, kubeconfig: str, *, keep: bool) -> None:
+def _judge_file(judge: Judge, file: Path) -> TraceError | None:
+    """Judge a recording as far as it can be read; why not to its end."""
+    trace = load_trace(file)
+    try:
+        shadow_trace(judge, trace)
+    except TraceError as error:
+        return error
+    tell_notes(trace)
+    return None
+
+
+async def _follow(
+    judge: Judge, tally: Tally, recording: Recording, kubeconfig: str, lines: BinaryIO | None, *, keep: bool
+) -> None:
     clock, stop = SystemClock(), asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
@@ -89,11 +133,12 @@ async def _follow(judge: Judge, recording: Recording, kubeconfig: str, *, keep: 
     with console.status("listing the cluster") as status:
 
         def show(progress: Progress) -> None:
-            summary = summary_of(judge.judgements)
             status.update(
-                f"{progress.nodes:,} nodes, {progress.pods:,} pods, {summary.bindings:,} bindings judged, "
-                f"{100 * summary.agreement:.2f} % agreement (Ctrl-C ends it)"
+                f"{progress.nodes:,} nodes, {progress.pods:,} pods, {tally.bindings:,} bindings judged, "
+                f"{100 * tally.agreement:.2f} % agreement (Ctrl-C ends it)"
             )
+            if lines is not None:
+                lines.flush()
 
         try:
             random = Random(os.urandom(8))  # noqa: S311 - for the jitter of retries

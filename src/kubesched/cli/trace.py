@@ -11,11 +11,12 @@ import typer
 from rich.console import Console
 
 from kubesched.apps.inputs.traces import load_trace
-from kubesched.cli.options import Output, OutputFormat
+from kubesched.cli.options import Output, OutputFormat, tell_notes
 from kubesched.cli.trace_view import PLAIN_WIDTH, picture
 from kubesched.errors import ConfigurationError, TraceError
 from kubesched.objects import to_manifest
 from kubesched.traces import FORMATS, Trace, import_trace
+from kubesched.traces.generate import generate, load_trace_spec
 from kubesched.traces.slicing import cut, parse_moment
 from kubesched.traces.summary import as_data, summarise
 
@@ -41,8 +42,9 @@ def show(file: TraceFile, output: OutputFormat = Output.TEXT) -> None:
     if output is Output.JSON:
         typer.echo(json.dumps(as_data(summary, trace), indent=2))
     else:
-        Console(highlight=False, width=None if sys.stdout.isatty() else PLAIN_WIDTH).print(picture(summary, trace))
-        _tell(trace)
+        console = Console(highlight=False, width=None if sys.stdout.isatty() else PLAIN_WIDTH)
+        console.print(picture(summary, trace, console.width))
+        tell_notes(trace)
     if summary.error:
         raise TraceError(summary.error)
 
@@ -77,7 +79,7 @@ def export(
     """Print the objects at a moment of a trace as Kubernetes manifests (JSON, a List)."""
     trace = load_trace(file)
     state = trace.state_at(parse_moment(at, trace.header))
-    _tell(trace)
+    tell_notes(trace)
     typer.echo(json.dumps({"apiVersion": "v1", "kind": "List", "items": [to_manifest(obj) for obj in state]}, indent=1))
 
 
@@ -100,6 +102,17 @@ def import_files(
     _save(import_trace(format_name, files, options), output)
 
 
+@app.command(name="generate")
+def generate_trace(
+    spec: Annotated[Path, typer.Argument(metavar="SPEC.yaml", help="What to generate: docs/traces.md.", exists=True)],
+    output: OutputFile,
+    seed: Annotated[int | None, typer.Option("--seed", metavar="N", help="Not the seed of the file.")] = None,
+) -> None:
+    """Make a synthetic trace: nodes, and pods that arrive, run and end as a specification says."""
+    trace = generate(load_trace_spec(spec), seed=seed, name=spec.name)
+    _save(trace, output)
+
+
 @app.command()
 def formats() -> None:
     """List the formats that are understood."""
@@ -111,12 +124,5 @@ def formats() -> None:
 
 def _save(trace: Trace, path: Path) -> None:
     trace.save(path)
-    _tell(trace)
+    tell_notes(trace)
     typer.echo(f"{path}: written, {path.stat().st_size:,} bytes", err=True)
-
-
-def _tell(trace: Trace) -> None:
-    for note in trace.notes:
-        typer.echo(f"note: {note}", err=True)
-    if trace.left_out:
-        typer.echo(f"note: left out, since scheduling does not look at them: {', '.join(trace.left_out)}", err=True)

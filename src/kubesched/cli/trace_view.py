@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
@@ -13,16 +14,21 @@ from rich.table import Table
 
 from kubesched.config.duration import format_duration
 from kubesched.traces import Header, Trace
-from kubesched.traces.summary import Summary
+from kubesched.traces.summary import Column, Summary
 
 PLAIN_WIDTH: Final = 160
 """Of output that does not go to a terminal."""
 MOST_GAPS_SHOWN: Final = 5
+MOST_PREEMPTIONS_SHOWN: Final = 5
 MOST_RESOURCES: Final = 6
+NOTE_WIDTH: Final = 38
+"""Of what stands beside a curve."""
+LEAST_BARS: Final = 20
 _BARS: Final = " ▁▂▃▄▅▆▇█"
 
 
-def picture(summary: Summary, trace: Trace) -> RenderableType:
+def picture(summary: Summary, trace: Trace, width: int = PLAIN_WIDTH) -> RenderableType:
+    """Fits into so many columns of a terminal."""
     facts = Table(box=None, show_header=False, pad_edge=False)
     facts.add_column(style="bold")
     facts.add_column()
@@ -30,7 +36,7 @@ def picture(summary: Summary, trace: Trace) -> RenderableType:
         facts.add_row(name, escape(value))
     if summary.ended == summary.started:
         return facts
-    return Group(facts, "", _curves(summary))
+    return Group(facts, "", _curves(summary, width))
 
 
 def _facts(summary: Summary, trace: Trace) -> list[tuple[str, str]]:
@@ -46,6 +52,11 @@ def _facts(summary: Summary, trace: Trace) -> list[tuple[str, str]]:
         facts.append(("at the end", _counts(summary.at_end) or "nothing"))
         facts.append(("changes", _counts(summary.changes) or "none"))
         facts.append(("decisions", _counts(Counter({k.lower(): v for k, v in summary.decisions.items()})) or "none"))
+    for number, preemption in enumerate(summary.preemptions[:MOST_PREEMPTIONS_SHOWN]):
+        by = f"{preemption.by} (priority {preemption.by_priority})" if preemption.by else "somebody"
+        facts.append(("" if number else "preempted", f"{preemption.victim} on {preemption.node} for {by}"))
+    if len(summary.preemptions) > MOST_PREEMPTIONS_SHOWN:
+        facts.append(("", f"and {len(summary.preemptions) - MOST_PREEMPTIONS_SHOWN:,} more (-o json has all)"))
     if summary.gap_count:
         facts.append(("gaps", str(summary.gap_count)))
         for gap in summary.gaps[:MOST_GAPS_SHOWN]:
@@ -72,29 +83,38 @@ def _counts(counts: Counter[str]) -> str:
     return ", ".join(f"{count:,} {name}" for name, count in counts.most_common())
 
 
-def _curves(summary: Summary) -> Table:
-    columns = summary.columns
+def _curves(summary: Summary, width: int) -> Table:
+    names = [*summary.resources()[:MOST_RESOURCES], "arrivals"]
+    columns, together = _folded(summary.columns, max(LEAST_BARS, width - max(map(len, names)) - NOTE_WIDTH))
     curves = Table(box=None, pad_edge=False, show_header=False)
     curves.add_column(style="bold")
     curves.add_column(no_wrap=True, style="cyan")
-    curves.add_column()
-    seconds = summary.column_seconds
+    curves.add_column(no_wrap=True)
+    seconds = summary.column_seconds * together
     arrivals = [float(column.arrivals) for column in columns]
     curves.add_row("arrivals", bars(arrivals), f"up to {max(arrivals) / seconds:,.2f} pods/s")
     for name in ("running", "pending"):
         values = [float(getattr(column, name)) for column in columns]
-        curves.add_row(
-            name, bars(values), f"{min(values):,.0f} to {max(values):,.0f} pods, {values[-1]:,.0f} at the end"
-        )
+        curves.add_row(name, bars(values), f"{min(values):,.0f}–{max(values):,.0f} pods, {values[-1]:,.0f} at the end")
     for resource in summary.resources()[:MOST_RESOURCES]:
         values = [column.share(resource) for column in columns]
         curves.add_row(
             escape(resource),
             bars(values, highest=max(1.0, *values)),
-            f"{min(values):.0%} to {max(values):.0%} requested",
+            f"{min(values):.0%}–{max(values):.0%} requested",
         )
     curves.add_row("", f"each column is {_duration(seconds)}")
     return curves
+
+
+def _folded(columns: Sequence[Column], most: int) -> tuple[list[Column], int]:
+    """At most so many columns, each made of several; and how many of them."""
+    together = -(-len(columns) // most)
+    folded = []
+    for start in range(0, len(columns), together):
+        group = columns[start : start + together]
+        folded.append(replace(group[-1], arrivals=sum(column.arrivals for column in group)))
+    return folded, together
 
 
 def bars(values: Sequence[float], highest: float | None = None) -> str:

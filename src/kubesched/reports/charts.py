@@ -15,6 +15,8 @@ LEFT: Final = 70
 RIGHT: Final = 20
 TOP: Final = 50
 BOTTOM: Final = 55
+LONGEST_NAME: Final = 32
+"""Characters of a name beside a row."""
 COLOURS: Final = ("#326ce5", "#d1495b", "#2e8b57", "#b8860b", "#7b4fa3", "#4a5568")
 
 
@@ -95,6 +97,31 @@ def chart(
         parts.append(_text(LEFT - 8, y + 4, short(value), anchor="end"))
     for number, (name, points) in enumerate(series.items()):
         parts += _curve(name, [(across.at(x), up.at(y)) for x, y in points], number, dots=dots)
+    return "\n".join([*parts, "</svg>\n"])
+
+
+def interval_chart(title: str, x_label: str, rows: Mapping[str, tuple[float, float, float]]) -> str:
+    """A row per name: a dot for the middle of (low, middle, high), and a line from low to high. There must be a row."""
+    lows, highs = [low for low, _, _ in rows.values()], [high for _, _, high in rows.values()]
+    left, height = 230, TOP + 26 * len(rows) + BOTTOM
+    across = LinearAxis(min(lows), max(highs), left, WIDTH - RIGHT)
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" font-family="sans-serif" role="img">',
+        f"<title>{escape(title)}</title>",
+        f'<rect width="{WIDTH}" height="{height}" fill="#fff"/>',
+        _text(20, 20, title, size=15),
+        _text((left + WIDTH - RIGHT) / 2, height - 12, x_label, anchor="middle"),
+    ]
+    for value in across.ticks():
+        x = across.at(value)
+        parts.append(_line(x, TOP - 10, x, height - BOTTOM))
+        parts.append(_text(x, height - BOTTOM + 18, short(value), anchor="middle"))
+    for number, (name, (low, middle, high)) in enumerate(rows.items()):
+        y, colour = TOP + 26 * number, COLOURS[number % len(COLOURS)]
+        shown = name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
+        parts.append(_text(left - 10, y + 4, shown, anchor="end"))
+        parts.append(f'<path d="M{across.at(low)} {y}H{across.at(high)}" stroke="{colour}" stroke-width="2"/>')
+        parts.append(f'<circle cx="{across.at(middle)}" cy="{y}" r="4" fill="{colour}"/>')
     return "\n".join([*parts, "</svg>\n"])
 
 

@@ -42,6 +42,7 @@ def metrics_of(run: RunResult) -> dict[str, Metric]:
     unplaced = sum(pod.bound_at is None and pod.ended is None for pod in pods)
     preempted = sum(pod.disrupted_by == "preempted" for pod in run.pods)
     attempts = sum(pod.attempts for pod in pods)
+    disrupted = sum(bool(pod.disrupted_by) for pod in run.pods)
     found = {
         "pods to place": Metric(len(pods), "pods"),
         "without a node at the end": Metric(unplaced, "pods", better=-1),
@@ -52,6 +53,7 @@ def metrics_of(run: RunResult) -> dict[str, Metric]:
         "pending time, mean": Metric(waiting.mean, "s", better=-1),
         "preempted": Metric(preempted, "pods", better=-1),
         "lost with their node": Metric(sum(pod.disrupted_by == "node" for pod in run.pods), "pods", better=-1),
+        "churn": Metric(100 * disrupted / len(run.pods) if run.pods else 0.0, "% of pods disrupted", better=-1),
         "attempts per pod": Metric(attempts / len(pods) if pods else 0.0, better=-1),
         "nodes in use, mean": Metric(_mean(sample.nodes_in_use for sample in run.samples), "nodes", better=-1),
     }
@@ -63,6 +65,10 @@ def metrics_of(run: RunResult) -> dict[str, Metric]:
     if run.spread:
         exceeded = sum(outcome.skew > outcome.max_skew for outcome in run.spread)
         found["spread constraints exceeded"] = Metric(exceeded, f"of {len(run.spread)}", better=-1)
+    recorded = [pod for pod in pods if pod.bound_at is not None and pod.recorded_node]
+    if recorded:
+        same = sum(pod.node == pod.recorded_node for pod in recorded)
+        found["on the recorded node"] = Metric(100 * same / len(recorded), "%")
     hits, containers = run.image_hits
     if containers:
         found["images already on the node"] = Metric(100 * hits / containers, "%", better=+1)
@@ -97,11 +103,20 @@ def reasons(run: RunResult) -> dict[str, int]:
 
 
 def losers(run: RunResult) -> dict[str, int]:
-    """Preempted pods by priority and namespace, most first."""
+    """Preempted pods by priority and namespace, theirs and their preemptors', most first."""
+    priorities = {pod.pod: pod.priority for pod in run.pods}
     counts = Counter(
-        f"priority {pod.priority} in {pod.namespace}" for pod in run.pods if pod.disrupted_by == "preempted"
+        f"priority {pod.priority} in {pod.namespace}{_for(pod.preempted_by, priorities)}"
+        for pod in run.pods
+        if pod.disrupted_by == "preempted"
     )
     return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:MOST_GROUPS])
+
+
+def _for(preemptor: str, priorities: Mapping[str, int]) -> str:
+    if preemptor not in priorities:
+        return f", for {preemptor}" if preemptor else ""
+    return f", for priority {priorities[preemptor]} in {preemptor.partition('/')[0]}"
 
 
 def allocation(run: RunResult, resource: str) -> list[float]:

@@ -23,6 +23,8 @@ class PodOutcome(msgspec.Struct, kw_only=True, rename="camel", omit_defaults=Tru
     attempts: int = 0
     disrupted_by: str = ""
     """`preempted`, or `node`: it was gone, or no longer tolerated."""
+    preempted_by: str = ""
+    """The pod, or the group, that room was made for."""
     message: str = ""
     """Of a pod that has no node at the end: why, in the scheduler's words."""
     recorded_node: str = ""
@@ -77,6 +79,12 @@ class RunResult(msgspec.Struct, kw_only=True, rename="camel"):
         """Equal for equal results, in any process and on any Python: of every pod's outcome and every sample."""
         parts = (self.seed, self.started, self.ended, self.pods, self.samples, self.spread, self.image_hits)
         return hashlib.sha256(msgspec.json.encode(parts, order="sorted")).hexdigest()[:16]
+
+    def _repr_html_(self) -> str:
+        from kubesched.reports.html import report_body  # not at the top: only notebooks and pages need it
+        from kubesched.reports.report import Report
+
+        return report_body(Report(trace=self.name, runs={self.name or "replay": [self]}))
 
     def scheduled_here(self) -> list[PodOutcome]:
         """The pods that this run had to place."""

@@ -18,6 +18,7 @@ from kubesched.traces.entries import (
     decisions_in,
 )
 from kubesched.traces.formats import FORMATS, Format, import_trace, open_trace, recognise
+from kubesched.traces.preemptions import Preemption, preemptions
 from kubesched.traces.source import Source
 from kubesched.traces.state import State
 from kubesched.traces.trace import Trace
@@ -33,6 +34,7 @@ __all__ = [
     "Format",
     "Gap",
     "Header",
+    "Preemption",
     "Source",
     "State",
     "Trace",
@@ -42,5 +44,6 @@ __all__ = [
     "import_trace",
     "kept",
     "open_trace",
+    "preemptions",
     "recognise",
 ]

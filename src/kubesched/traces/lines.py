@@ -19,6 +19,7 @@ LONGEST_LINE: Final = 16 << 20
 
 _ZSTD_MAGIC: Final = b"\x28\xb5\x2f\xfd"
 _ZSTD_SKIPPABLE: Final = tuple(bytes((low, 0x2A, 0x4D, 0x18)) for low in range(0x50, 0x60))
+_ZSTD_STARTS: Final = (_ZSTD_MAGIC, *_ZSTD_SKIPPABLE)
 _GZIP_MAGIC: Final = b"\x1f\x8b"
 _CHUNK: Final = 1 << 16
 _PIECE: Final = 512
@@ -26,6 +27,11 @@ _PIECE: Final = 512
 _GZIP_ONLY: Final = 31
 _WINDOW_LOG: Final = 27
 """Most memory that a zstd frame may ask for: 128 MiB, as the zstd command does."""
+
+
+def is_packed(start: bytes) -> bool:
+    """Whether a file that begins so is packed, with zstd or gzip."""
+    return start.startswith((*_ZSTD_STARTS, _GZIP_MAGIC))
 
 
 class Lines:
@@ -48,6 +54,10 @@ class Lines:
         """
         with self._stream:
             yield from self._split()
+
+    def close(self) -> None:
+        """For whoever stops before the end."""
+        self._stream.close()
 
     def whole(self, most: int) -> bytes:
         """All of it at once, for formats that are no lines. TraceError if it is more than `most` bytes, or damaged."""
@@ -86,7 +96,7 @@ class Lines:
         first = next(chunks, b"")
         chunks = chain((first,), chunks)
         try:
-            if first.startswith((_ZSTD_MAGIC, *_ZSTD_SKIPPABLE)):
+            if first.startswith(_ZSTD_STARTS):
                 yield from self._from_zstd(chunks)
             elif first.startswith(_GZIP_MAGIC):
                 yield from self._from_gzip(chunks)

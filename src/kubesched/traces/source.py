@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from kubesched.errors import TraceError
-from kubesched.traces.lines import Lines
+from kubesched.traces.lines import Lines, is_packed
 
 _HEAD_BYTES: Final = 1 << 16
 
@@ -32,6 +32,14 @@ class Source:
     @property
     def is_folder(self) -> bool:
         return self.path is not None and self.path.is_dir()
+
+    @property
+    def is_plain_file(self) -> bool:
+        """Whether it is a file that is not packed."""
+        if self.path is None or not self.path.is_file():
+            return False
+        with _open(self.path) as file:
+            return not is_packed(file.read(4))
 
     def lines(self) -> Lines:
         """Its lines from the beginning. TraceError if it cannot be read, or is a stream that was read before."""

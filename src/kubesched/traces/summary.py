@@ -7,11 +7,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+import msgspec
+
 from kubesched.errors import TraceError
 from kubesched.objects import KIND_OF, Node, Pod
 from kubesched.objects.pod_resources import in_units, scheduled_usage
 from kubesched.objects.resource_names import PODS
 from kubesched.traces.entries import Change, ChangeType, Decision, Entry, Gap
+from kubesched.traces.preemptions import Preemption, PreemptionsSeen
 from kubesched.traces.state import State
 from kubesched.traces.trace import Trace
 
@@ -47,6 +50,7 @@ class Summary:
     decisions: Counter[str] = field(default_factory=Counter)
     at_start: Counter[str] = field(default_factory=Counter)
     at_end: Counter[str] = field(default_factory=Counter)
+    preemptions: list[Preemption] = field(default_factory=list)
     gaps: list[Gap] = field(default_factory=list)
     gap_count: int = 0
     column_seconds: float = FIRST_WIDTH
@@ -81,6 +85,7 @@ class _Counting:
         self.summary = Summary(trace.header.started, trace.header.started)
         self._state = State()
         self._column = Column()
+        self._preemptions = PreemptionsSeen()
 
     def take(self, entry: Entry) -> None:
         summary = self.summary
@@ -89,6 +94,7 @@ class _Counting:
             summary.at_start = self._counts()
         summary.entries += 1
         summary.ended = entry.time
+        self._preemptions.take(entry)
         if isinstance(entry, Decision):
             summary.decisions[entry.type.value] += 1
         elif isinstance(entry, Gap):
@@ -109,6 +115,7 @@ class _Counting:
     def finished(self) -> Summary:
         summary = self.summary
         summary.at_end = self._counts()
+        summary.preemptions = self._preemptions.found()
         if summary.ended == summary.started:
             summary.at_start = summary.at_end
         summary.columns.append(self._column)
@@ -186,6 +193,7 @@ def as_data(summary: Summary, trace: Trace) -> dict[str, Any]:
         "atEnd": dict(summary.at_end),
         "changes": dict(summary.changes),
         "decisions": dict(summary.decisions),
+        "preemptions": msgspec.to_builtins(summary.preemptions),
         "gaps": [
             {"kind": gap.kind, "since": gap.since, "until": gap.time, "complete": gap.complete} for gap in summary.gaps
         ],

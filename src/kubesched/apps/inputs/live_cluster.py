@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from random import Random
 from typing import Any
 
@@ -14,8 +15,8 @@ from kubesched.clock import SystemClock
 from kubesched.config import FeatureGates
 
 
-async def fetch_objects(kubeconfig: str, gates: FeatureGates) -> list[Any]:
-    """Everything that scheduling reads, as the API server has it now.
+async def fetch_objects(kubeconfig: str, gates: FeatureGates, for_plugins: Iterable[type] = ()) -> list[Any]:
+    """Everything that scheduling reads, and the kinds that plugins read besides, as the API server has it now.
 
     ConfigurationError where a person must mend something, ClientError where the server does not answer.
     """
@@ -23,7 +24,7 @@ async def fetch_objects(kubeconfig: str, gates: FeatureGates) -> list[Any]:
     transport = HttpTransport(choose_connection(kubeconfig, clock))
     try:
         rest = RestClient(transport, clock, Random(0))  # noqa: S311 - for the jitter of retries
-        kinds = await AccessCheck(rest, watched_kinds(gates)).served_kinds_at_once()
+        kinds = await AccessCheck(rest, watched_kinds(gates, for_plugins)).served_kinds_at_once()
         lists: list[list[Any]] = await asyncio.gather(*(rest.list_all(kind) for kind in kinds))
     finally:
         await transport.close()

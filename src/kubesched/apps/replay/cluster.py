@@ -28,6 +28,8 @@ class ReplayedCluster(MemoryApi):
         self.preempted: Callable[[str], None] = lambda uid: None
         self.messages: dict[str, str] = {}
         """Why a pod does not fit, as last said, by uid."""
+        self.preemptors: dict[str, Any] = {}
+        """The pod or the group for which a pod was preempted, by the victim's uid."""
         self.image_hits = [0, 0]
         """Containers whose image was on the node when their pod was bound; and all of them."""
         self._stores = ObjectStores()
@@ -56,9 +58,11 @@ class ReplayedCluster(MemoryApi):
     async def delete_pod(self, pod: Pod) -> None:
         self.preempted(pod.metadata.uid)
 
-    def event(self, regarding: Any, event_type: str, reason: str, action: str, note: str, **_: object) -> None:
+    def event(self, regarding: Any, event_type: str, reason: str, action: str, note: str, **more: Any) -> None:
         if reason == "FailedScheduling":
             self.messages[regarding.metadata.uid] = note
+        elif reason == "Preempted" and more.get("related") is not None:
+            self.preemptors[regarding.metadata.uid] = more["related"]
 
     # What happens by itself.
 

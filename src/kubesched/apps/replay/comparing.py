@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from kubesched.apps.replay.moved import explain_move
-from kubesched.apps.replay.replay import replay
+from kubesched.apps.replay.replay import Ties, replay
 from kubesched.apps.replay.workload import Workload, workload_of
 from kubesched.apps.simulate.virtual_scheduler import Configuration
 from kubesched.reports.report import MovedPod, Report, compare_runs, moved_pods
@@ -27,6 +27,7 @@ def compare(
     policies: Mapping[str, Configuration] | None = None,
     *,
     seeds: Sequence[int] = (0,),
+    ties: Ties = "seed",
     feature_gates: str = "",
     emulated_version: str = "",
     plugins: Mapping[str, PluginFactory] | None = None,
@@ -50,6 +51,7 @@ def compare(
             named[name],
             name=name,
             seed=seed,
+            ties=ties,
             feature_gates=feature_gates,
             emulated_version=emulated_version,
             plugins=plugins,

@@ -8,14 +8,14 @@ what the scheduler's program costs. Same workload, configuration and seed: the s
 
 from __future__ import annotations
 
-import asyncio
 import heapq
 from collections.abc import Callable, Collection, Mapping
+from contextlib import closing
 from functools import partial
 from itertools import count
 from pathlib import Path
 from random import Random
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
 from msgspec.structs import replace
 
@@ -23,14 +23,20 @@ from kubesched.apps.explain.explanation import Explanation, explain
 from kubesched.apps.replay.cluster import ReplayedCluster
 from kubesched.apps.replay.sampling import Sampler
 from kubesched.apps.replay.workload import PodLife, Workload, workload_of
+from kubesched.apps.simulate.own_loop import OwnLoop
 from kubesched.apps.simulate.virtual_scheduler import Configuration, build_virtual_scheduler
 from kubesched.clock import VirtualClock
 from kubesched.config import FeatureGates
 from kubesched.errors import ConfigurationError
+from kubesched.objects import Pod
 from kubesched.reports.run import PodOutcome, RunResult
 from kubesched.scheduler.build import Dependencies
+from kubesched.scheduler.engine.ranking.ranking import Ranking
 from kubesched.scheduler.framework import PluginFactory
 from kubesched.traces import Change, Trace
+
+Ties: TypeAlias = Literal["seed", "recorded"]
+"""Which of several best nodes a pod gets: one by the seed, or the recorded one where it is among them."""
 
 RECREATED_AFTER: Final = 1.0
 """Seconds until a controller makes a new pod in the place of a disrupted one, where the trace shows none."""
@@ -44,6 +50,7 @@ def replay(
     *,
     name: str = "",
     seed: int = 0,
+    ties: Ties = "seed",
     feature_gates: str = "",
     emulated_version: str = "",
     plugins: Mapping[str, PluginFactory] | None = None,
@@ -57,8 +64,9 @@ def replay(
     """
     gates = FeatureGates.parse(feature_gates, emulated_version=emulated_version)
     workload = trace if isinstance(trace, Workload) else workload_of(trace)
-    run = _Replay(workload, config, gates, seed, plugins, frozenset(explained))
-    return asyncio.run(run.run(name, on_progress))
+    run = _Replay(workload, config, gates, seed, ties, plugins, frozenset(explained))
+    with closing(OwnLoop()) as loop:  # a notebook's cells run inside one already
+        return loop.run(run.run(name, on_progress))
 
 
 class _Replay:
@@ -68,6 +76,7 @@ class _Replay:
         config: Configuration,
         gates: FeatureGates,
         seed: int,
+        ties: Ties,
         plugins: Mapping[str, PluginFactory] | None,
         explained: frozenset[str],
     ) -> None:
@@ -85,6 +94,7 @@ class _Replay:
                 recorder=self._cluster,
                 clock=self._clock,
                 random=Random(seed),  # noqa: S311 - chance that can be repeated is the point
+                choose=self._recorded_or_any if ties == "recorded" else None,
             ),
             plugins,
         )
@@ -112,6 +122,12 @@ class _Replay:
             await self._schedule()
             on_progress(moment / length)
         return self._result(name)
+
+    def _recorded_or_any(self, pod: Pod, ranking: Ranking) -> str:
+        """A `NodeChoice`: of several best nodes the recorded one, where it is among them."""
+        life, nodes = self._lives.get(pod.metadata.uid), self._assembled.cache.cluster.nodes
+        row = nodes.row_of.get(life.node) if life is not None else None
+        return life.node if life is not None and row in ranking.best_rows() else ranking.best()
 
     # Time.
 
@@ -260,6 +276,8 @@ class _Replay:
     def _result(self, name: str) -> RunResult:
         for uid, outcome in self._outcomes.items():
             outcome.attempts = self._attempts.get(uid, 0)
+            if (preemptor := self._cluster.preemptors.get(uid)) is not None and outcome.disrupted_by == "preempted":
+                outcome.preempted_by = preemptor.metadata.key
             if outcome.bound_at is None and outcome.is_scheduled_here:
                 outcome.message = self._cluster.messages.get(uid, "")
         return RunResult(

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from kubesched.objects import Node, Pod, PodGroup, ResourceClaim
 from kubesched.objects.dra import ResourceClaimStatus
-from kubesched.objects.pod import TERMINAL_PHASES, PodStatus
+from kubesched.objects.pod import RUN_SECONDS, TERMINAL_PHASES, PodStatus
 from kubesched.traces import Change, ChangeType, Entry, Trace
 
 REPLACED_WITHIN: Final = 60.0
@@ -42,6 +42,8 @@ class PodLife(msgspec.Struct):
     """Its end was none of its own: from here on it was being preempted or evicted, or its node was gone."""
     replacement: PodLife | None = None
     is_replacement: bool = False
+    run_seconds: float | None = None
+    """How long it runs if the trace does not show it: what its annotation says."""
 
     @property
     def uid(self) -> str:
@@ -56,7 +58,7 @@ class PodLife(msgspec.Struct):
     def runs_for(self) -> float | None:
         """Seconds from its binding to its end; for a disrupted one, with those of its replacements. None: for ever."""
         if self.bound_at is None or self.ends is None:
-            return None
+            return self.run_seconds
         own = self.ends - self.bound_at
         if self.disrupted_at is None:
             return own
@@ -93,7 +95,7 @@ def workload_of(source: Trace | str | Path) -> Workload:
     reader = _Reader(trace.header.started)
     for entry in trace:
         reader.take(entry)
-    return replace(reader.workload(), name=trace.name)
+    return replace(reader.workload(trace.ended), name=trace.name)
 
 
 class _Reader:
@@ -127,6 +129,8 @@ class _Reader:
         if life is None:
             if entry.type is ChangeType.DELETED or pod.status.phase in TERMINAL_PHASES:
                 return  # it ended before the trace began, or in a gap
+            if _would_have_ended(pod, self._started):
+                return
             life = self._lives[uid] = self._arrival(entry.time, pod)
         elif known is not None and _asks_for(known) != _asks_for(pod):
             self._pod_changes.append(PodChange(entry.time, pod))
@@ -144,16 +148,19 @@ class _Reader:
     def _arrival(self, time: float, pod: Pod) -> PodLife:
         """At the start, pods that have a node stay where they are; later on, only those that came with one."""
         stays = bool(pod.spec.node_name)
-        return PodLife(pod if stays else pending(pod), time, time if stays else None, pod.spec.node_name)
+        life = PodLife(pod if stays else pending(pod), time, time if stays else None, pod.spec.node_name)
+        life.run_seconds = _seconds_left(pod, self._started)
+        return life
 
     def _lost_with_its_node(self, life: PodLife) -> float | None:
         lost = self._lost_nodes.get(life.node)
         return lost if lost is not None and life.bound_at is not None and lost >= life.bound_at else None
 
-    def workload(self) -> Workload:
+    def workload(self, watched_until: float | None) -> Workload:
         lives = list(self._lives.values())
         _match_replacements(lives)
-        ended = self._now if self._now > self._started else self._started + LENGTH_OF_A_MOMENT
+        last = max(self._now, watched_until or self._now)
+        ended = last if last > self._started else self._started + LENGTH_OF_A_MOMENT
         return Workload(self._started, ended, self._objects, self._changes, lives, self._pod_changes, gaps=self._gaps)
 
 
@@ -170,6 +177,22 @@ def pending(pod: Pod) -> Pod:
     """The pod without a node, as it is before any scheduler or kubelet has seen it."""
     claims = pod.status.resource_claim_statuses  # which claims were made for it: its controller's, not its scheduler's
     return replace(pod, spec=replace(pod.spec, node_name=""), status=PodStatus(resource_claim_statuses=claims))
+
+
+def _seconds_left(pod: Pod, started: float) -> float | None:
+    """What its annotation says; of a pod from before the trace, as if it had run since. None if it says nothing."""
+    try:
+        seconds = float(pod.metadata.annotations[RUN_SECONDS])
+    except (KeyError, ValueError):
+        return None
+    created = pod.metadata.creation_timestamp
+    return seconds if created is None else seconds - max(started - created.timestamp(), 0.0)
+
+
+def _would_have_ended(pod: Pod, started: float) -> bool:
+    """In a part of a generated trace: a pod without a node that came long before the part begins."""
+    left = None if pod.spec.node_name else _seconds_left(pod, started)
+    return left is not None and left <= 0
 
 
 def _asks_for(pod: Pod) -> tuple[Any, ...]:

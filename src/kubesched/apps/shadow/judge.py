@@ -1,16 +1,17 @@
 """Judges bindings: would our scheduler, with its configuration, have chosen that node on the state just before it?
 
-The state follows the entries of a trace, live or recorded. A scheduler decides in one order, and its bindings become
-known in another; so where a binding does not look right, it is judged again on the states around it: without the last
-changes that came before it, and with the next ones. If one of these agrees, the difference is one of order, not of
-opinion.
+The state follows the entries of a trace, live or recorded, with bindings in the order of their decisions as far as
+that is known (`decision_order`). When the scheduler knew of everything else, a deleted pod or a changed node, is not
+known to the moment; so where a binding does not look right, it is judged again on the states around it: without the
+last such changes that came before it, and with the next ones. If one of these agrees, the difference is one of order,
+not of opinion.
 """
 
 from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from enum import StrEnum
 from random import Random
@@ -20,6 +21,7 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
+from kubesched.apps.shadow.decision_order import DecisionOrder, Ordered, Place
 from kubesched.apps.simulate.memory_api import MemoryApi
 from kubesched.apps.simulate.virtual_scheduler import Configuration, build_virtual_scheduler
 from kubesched.clock import VirtualClock
@@ -48,6 +50,7 @@ class Verdict(StrEnum):
     SAMPLED = "sampled"  # lower, but the other scheduler looks at a sample of the nodes only
     LOWER = "lower"  # another node has more points
     REJECTED = "rejected"  # a plugin of ours rejects the node
+    WE_WAIT = "weWait"  # they find a node, we find none
     FAILED = "failed"  # our own evaluation failed
     WAITS = "waits"  # they find no node, we do
 
@@ -83,6 +86,8 @@ class _Applied(NamedTuple):
     time: float
     old: Any
     new: Any
+    place: Place | None = None
+    """In the order of decisions, where it is a binding of which that is known."""
 
     @property
     def known(self) -> Any:
@@ -111,12 +116,23 @@ class _Doubtful(NamedTuple):
 
     judgement: Judgement
     pod: Pod
+    place: Place | None
     before: list[_Applied]
     after: list[_Applied]
 
+    def may_move(self, change: _Applied) -> bool:
+        """Whether the scheduler may have known of this change at another moment than we did."""
+        if change.uid == self.pod.metadata.uid:
+            return False
+        mine, other = self.place, change.place
+        return mine is None or other is None or not (mine.is_before(other) or other.is_before(mine))
+
 
 class Judge:
-    """Takes entries in the order of time; judgements are final once they are in `judgements`."""
+    """Takes entries in the order of time; judgements are final when they are reported.
+
+    That may be some seconds later, and for the last ones when it is closed.
+    """
 
     def __init__(
         self,
@@ -126,10 +142,16 @@ class Judge:
         emulated_version: str = "",
         plugins: Mapping[str, PluginFactory] | None = None,
         percentage_of_nodes: int = 0,
+        report: Callable[[Judgement], None] | None = None,
     ) -> None:
-        """`percentage_of_nodes`: what the judged scheduler samples, as in its configuration; 0 is its default."""
+        """`report` gets every judgement; without it they are kept in `judgements`.
+
+        `percentage_of_nodes`: what the judged scheduler samples, as in its configuration; 0 is its default.
+        """
         gates = FeatureGates.parse(feature_gates, emulated_version=emulated_version)
         self.judgements: list[Judgement] = []
+        self._report = report or self.judgements.append
+        self._order = DecisionOrder(self._take_ordered)
         self._percentage = percentage_of_nodes
         self._clock = VirtualClock(0.0)
         api = MemoryApi()
@@ -141,28 +163,33 @@ class Judge:
         self._versions = 0
 
     def take(self, entry: Entry) -> None:
+        self._order.take(entry)
+
+    def _take_ordered(self, ordered: Ordered) -> None:
+        entry = ordered.entry
         if entry.time > self._clock.time():
             self._clock.tick(entry.time - self._clock.time())
         if isinstance(entry, Change):
-            self._take_change(entry)
+            self._take_change(entry, ordered)
         elif isinstance(entry, Decision) and entry.type is DecisionType.UNSCHEDULABLE:
-            self._judge_waiting(entry)
+            self._judge_waiting(entry, ordered)
 
     def close(self) -> None:
         """No more entries: what is in doubt is final."""
+        self._order.close()
         for doubtful in self._doubtful:
             self._settle(doubtful)
         self._doubtful = []
 
     # Changes.
 
-    def _take_change(self, change: Change) -> None:
+    def _take_change(self, change: Change, ordered: Ordered) -> None:
         new = None if change.type is ChangeType.DELETED else self._versioned(change.object)
         old = self._current(change.object)
         if isinstance(new, Pod) and isinstance(old, Pod) and new.spec.node_name and not old.spec.node_name:
-            self._judge_binding(change.time, old, new.spec.node_name)
+            self._judge_binding(change.time, old, new.spec.node_name, ordered)
         self._apply(old, new)
-        applied = _Applied(change.time, old, new)
+        applied = _Applied(change.time, old, new, ordered.place)
         if not applied.is_waiting:
             self._recent.append(applied)
             self._judge_again(applied)
@@ -174,7 +201,7 @@ class Judge:
                 handlers.delete(old)
         elif old is None:
             handlers.add(new)
-        elif isinstance(old, Pod) and old.spec.node_name and not new.spec.node_name:  # a binding that is undone
+        elif old.metadata.uid != new.metadata.uid or _is_unbound(old, new):
             handlers.delete(old)
             handlers.add(new)
         else:
@@ -190,15 +217,31 @@ class Judge:
 
     # Judging.
 
-    def _judge_binding(self, time: float, pod: Pod, node: str) -> None:
+    def _judge_binding(self, time: float, pod: Pod, node: str, ordered: Ordered) -> None:
         judgement = self._evaluate(time, pod, node)
-        if judgement is None:
+        if judgement is not None:
+            self._judged(judgement, pod, ordered)
+
+    def _judge_waiting(self, decision: Decision, ordered: Ordered) -> None:
+        """They find no node: neither do we, or it is in doubt."""
+        namespace, _, name = decision.pod.rpartition("/")
+        pod = self._assembled.objects.of(Pod).get(name, namespace)
+        if pod is None or pod.spec.node_name:
             return
+        judgement = self._evaluate(decision.time, pod, "")
+        if judgement is not None and judgement.verdict is Verdict.WAITS:
+            self._judged(replace(judgement, reason=decision.message), pod, ordered)
+
+    def _judged(self, judgement: Judgement, pod: Pod, ordered: Ordered) -> None:
+        """Report it, unless a state shortly before or after may change it."""
         if judgement.verdict in AGREEMENT:
-            self.judgements.append(judgement)
-        else:
-            before = [change for change in self._recent if time - change.time <= RECENT_SECONDS]
-            self._doubtful.append(_Doubtful(judgement, pod, before, []))
+            is_moved = ordered.is_moved and judgement.verdict is not Verdict.SAMPLED
+            self._report(replace(judgement, verdict=Verdict.ORDER) if is_moved else judgement)
+            return
+        doubtful = _Doubtful(judgement, pod, ordered.place, [], [])
+        recent = (change for change in self._recent if abs(judgement.time - change.time) <= RECENT_SECONDS)
+        doubtful.before.extend(filter(doubtful.may_move, recent))
+        self._doubtful.append(doubtful)
 
     def _judge_again(self, change: _Applied) -> None:
         """Judge what is in doubt once nothing more can have been decided before it."""
@@ -217,12 +260,14 @@ class Judge:
         `passed` are changes since then that count no more. The state is the same afterwards.
         """
         judgement, uid = doubtful.judgement, doubtful.pod.metadata.uid
-        before = [change for change in doubtful.before if change.uid != uid]
-        after = [change for change in doubtful.after if change.uid != uid]
-        with self._undone([*passed, *reversed(after)]):
-            if self._agrees_in_another_order(doubtful, before, after):
-                judgement = replace(judgement, verdict=Verdict.ORDER)
-        self.judgements.append(judgement)
+        others = [change for change in doubtful.after if change.uid != uid]
+        after = [change for change in others if doubtful.may_move(change)]
+        if doubtful.before or after:
+            with self._undone([*passed, *reversed(others)]):
+                if self._agrees_in_another_order(doubtful, doubtful.before, after):
+                    judgement = replace(judgement, verdict=Verdict.ORDER)
+        if judgement.verdict is not Verdict.ORDER or judgement.node:  # two that wait agree: that is no binding
+            self._report(judgement)
 
     def _agrees_in_another_order(
         self, doubtful: _Doubtful, before: Sequence[_Applied], after: Sequence[_Applied]
@@ -253,15 +298,12 @@ class Judge:
     @contextmanager
     def _flipped(self, change: _Applied, is_done: bool) -> Iterator[None]:
         """The state with a change of later on done, or with an earlier one undone."""
-        if not is_done:
-            with self._undone([change]):
-                yield
-            return
-        self._apply(self._current(change.known), change.new)
+        current, flipped = self._current(change.known), change.new if is_done else change.old
+        self._apply(current, None if flipped is None else self._versioned(flipped))
         try:
             yield
         finally:
-            self._apply(change.new, None if change.old is None else self._versioned(change.old))
+            self._apply(self._current(change.known), None if current is None else self._versioned(current))
 
     @contextmanager
     def _undone(self, changes: Sequence[_Applied]) -> Iterator[None]:
@@ -273,16 +315,6 @@ class Judge:
         finally:
             for change in reversed(changes):
                 self._apply(self._current(change.known), change.new)
-
-    def _judge_waiting(self, decision: Decision) -> None:
-        namespace, _, name = decision.pod.rpartition("/")
-        pod = self._assembled.objects.of(Pod).get(name, namespace)
-        if pod is None or pod.spec.node_name:
-            return
-        judgement = self._evaluate(decision.time, pod, "")
-        if judgement is not None and judgement.ours:
-            reason = decision.message
-            self.judgements.append(replace(judgement, verdict=Verdict.WAITS, node="", loss=0, reason=reason))
 
     def _evaluate(self, time: float, pod: Pod, node: str) -> Judgement | None:
         """What we say of the node now, as if the pod were on none; None if the pod is none of our business."""
@@ -306,10 +338,13 @@ class Judge:
         row = cluster.nodes.row_of.get(node)
         judgement = Judgement(time=time, pod=pod.key, node=node, verdict=Verdict.REJECTED)
         if not feasible.count:
-            return self._rejected(judgement, feasible)
+            verdict = Verdict.WE_WAIT if node else Verdict.SAME
+            return replace(self._rejected(judgement, feasible), verdict=verdict)
         scores = evaluator.score(feasible)
         best = int(scores.totals.max())
         judgement.ours = cluster.nodes.names[int(scores.rows[int(scores.totals.argmax())])]
+        if not node:
+            return replace(judgement, verdict=Verdict.WAITS, ahead=feasible.count)
         if row is None or not feasible.takes(np.array([row])).all():
             return self._rejected(judgement, feasible)
         position = int(np.flatnonzero(scores.rows == row)[0])
@@ -348,7 +383,11 @@ class Judge:
 
 def _distance(judgement: Judgement) -> float:
     """How far from agreement it is."""
-    return judgement.ahead if judgement.verdict is Verdict.LOWER else math.inf
+    return judgement.ahead if judgement.verdict in (Verdict.LOWER, Verdict.WAITS) else math.inf
+
+
+def _is_unbound(old: Any, new: Any) -> bool:
+    return isinstance(old, Pod) and bool(old.spec.node_name) and not new.spec.node_name
 
 
 def _about(flips: Sequence[tuple[_Applied, bool]], nodes: tuple[str, str]) -> list[tuple[_Applied, bool]]:

@@ -40,10 +40,12 @@ async def shadow_cluster(
 
 
 def shadow_trace(judge: Judge, trace: Trace | str | Path) -> None:
-    """Judge every binding of a recording. TraceError where it cannot be read."""
-    for entry in trace if isinstance(trace, Trace) else Trace.open(trace):
-        judge.take(entry)
-    judge.close()
+    """Judge every binding of a recording. TraceError where it cannot be read; all before that is judged."""
+    try:
+        for entry in trace if isinstance(trace, Trace) else Trace.open(trace):
+            judge.take(entry)
+    finally:
+        judge.close()
 
 
 class JudgingSink:

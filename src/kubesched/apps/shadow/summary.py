@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import Any, Final
 
@@ -19,9 +19,12 @@ MEANING: Final = {
     Verdict.SAMPLED: "lower, among the nodes that a sample may leave out",
     Verdict.LOWER: "lower: another node has more points",
     Verdict.REJECTED: "rejected by a plugin of ours",
+    Verdict.WE_WAIT: "we wait, they do not",
     Verdict.FAILED: "our own evaluation failed",
     Verdict.WAITS: "they wait, we would not",
 }
+ELSEWHERE: Final = (Verdict.SAMPLED, Verdict.LOWER, Verdict.REJECTED)
+"""Where we would have chosen another node."""
 EXAMPLES: Final = 5
 HIGHEST_WEIGHT: Final = 100
 NEARLY_AS_GOOD: Final = 0.8
@@ -42,6 +45,8 @@ class Summary(msgspec.Struct, kw_only=True, rename="camel"):
     agreement: float
     """Share of all judged bindings."""
     verdicts: dict[str, int]
+    elsewhere: int
+    """Bindings that our configuration would have made to another node."""
     mean_loss: float
     """Points per binding that agrees least: of lower ones, 0 if there are none."""
     sampling_loss: float
@@ -54,49 +59,84 @@ class Summary(msgspec.Struct, kw_only=True, rename="camel"):
     examples: list[Judgement]
 
 
-def summary_of(judgements: Sequence[Judgement]) -> Summary:
-    bindings = [judgement for judgement in judgements if judgement.verdict is not Verdict.WAITS]
-    verdicts = Counter(judgement.verdict for judgement in judgements)
-    lower = [judgement for judgement in bindings if judgement.verdict is Verdict.LOWER]
-    sampled = [judgement for judgement in bindings if judgement.verdict is Verdict.SAMPLED]
-    agreeing = sum(verdicts[verdict] for verdict in AGREEMENT)
-    return Summary(
-        bindings=len(bindings),
-        agreement=agreeing / len(bindings) if bindings else 1.0,
-        verdicts={verdict.value: verdicts[verdict] for verdict in Verdict if verdicts[verdict]},
-        mean_loss=sum(judgement.loss for judgement in lower) / len(lower) if lower else 0.0,
-        sampling_loss=sum(judgement.loss for judgement in sampled) / len(bindings) if bindings else 0.0,
-        preferring=_counted(judgement.plugin for judgement in lower),
-        rejecting=_counted(j.plugin for j in bindings if j.verdict is Verdict.REJECTED),
-        weights=explaining_weights(lower),
-        examples=[judgement for judgement in judgements if judgement.verdict not in AGREEMENT][:EXAMPLES],
-    )
+class Tally:
+    """Counts judgements as they come, in memory that does not grow with them."""
+
+    def __init__(self) -> None:
+        self.verdicts: Counter[Verdict] = Counter()
+        self.points: Counter[Verdict] = Counter()
+        """Lost by lower and sampled choices."""
+        self.preferring: Counter[str] = Counter()
+        self.rejecting: Counter[str] = Counter()
+        self._weights: dict[str, list[int]] = {}
+        """By plugin: how many more lower choices each weight explains than the one below it."""
+        self._examples: list[Judgement] = []
+
+    def add(self, judgement: Judgement) -> None:
+        verdict = judgement.verdict
+        self.verdicts[verdict] += 1
+        self.points[verdict] += judgement.loss
+        if verdict is Verdict.LOWER:
+            self.preferring[judgement.plugin] += 1
+            for plugin, (least, most) in judgement.weights.items():
+                changes = self._weights.setdefault(plugin, [0] * (HIGHEST_WEIGHT + 2))
+                changes[least] += 1
+                changes[most + 1] -= 1
+        elif verdict in (Verdict.REJECTED, Verdict.WE_WAIT):
+            self.rejecting[judgement.plugin] += 1
+        if verdict not in AGREEMENT and len(self._examples) < EXAMPLES:
+            self._examples.append(judgement)
+
+    @property
+    def bindings(self) -> int:
+        return self.verdicts.total() - self.verdicts[Verdict.WAITS]
+
+    @property
+    def agreement(self) -> float:
+        """Share of all judged bindings."""
+        return sum(self.verdicts[verdict] for verdict in AGREEMENT) / self.bindings if self.bindings else 1.0
+
+    def summary(self) -> Summary:
+        lower = self.verdicts[Verdict.LOWER]
+        return Summary(
+            bindings=self.bindings,
+            agreement=self.agreement,
+            verdicts={verdict.value: self.verdicts[verdict] for verdict in Verdict if self.verdicts[verdict]},
+            elsewhere=sum(self.verdicts[verdict] for verdict in ELSEWHERE),
+            mean_loss=self.points[Verdict.LOWER] / lower if lower else 0.0,
+            sampling_loss=self.points[Verdict.SAMPLED] / self.bindings if self.bindings else 0.0,
+            preferring=_most_first(self.preferring),
+            rejecting=_most_first(self.rejecting),
+            weights=self._explaining_weights(),
+            examples=list(self._examples),
+        )
+
+    def _explaining_weights(self) -> list[WeightExplanation]:
+        """Plugins whose weight, changed alone, makes most of the lower choices best: their configuration may be so.
+
+        The best explanation first, with those that are nearly as good: with few plugins, more of one is less of
+        another. None of them, if no weight explains half.
+        """
+        lower = self.verdicts[Verdict.LOWER]
+        found = [_best_weight(plugin, changes, lower) for plugin, changes in sorted(self._weights.items())]
+        found.sort(key=lambda weight: -weight.explains)
+        return [w for w in found if 2 * w.explains >= w.of and w.explains >= NEARLY_AS_GOOD * found[0].explains]
 
 
-def explaining_weights(lower: Sequence[Judgement]) -> list[WeightExplanation]:
-    """Plugins whose weight, changed alone, makes most of the lower choices best: their configuration may have it so.
-
-    The best explanation first, with those that are nearly as good: with few plugins, more of one is less of another.
-    None of them, if no weight explains half.
-    """
-    plugins = sorted({name for judgement in lower for name in judgement.weights})
-    found = sorted((_best_weight(plugin, lower) for plugin in plugins), key=lambda weight: -weight.explains)
-    return [w for w in found if 2 * w.explains >= w.of and w.explains >= NEARLY_AS_GOOD * found[0].explains]
+def summary_of(judgements: Iterable[Judgement]) -> Summary:
+    tally = Tally()
+    for judgement in judgements:
+        tally.add(judgement)
+    return tally.summary()
 
 
-def _best_weight(plugin: str, lower: Sequence[Judgement]) -> WeightExplanation:
+def _best_weight(plugin: str, changes: Sequence[int], lower: int) -> WeightExplanation:
     """The first range of weights that explains as many choices as any does."""
-    changes = [0] * (HIGHEST_WEIGHT + 2)
-    for judgement in lower:
-        if plugin in judgement.weights:
-            least, most = judgement.weights[plugin]
-            changes[least] += 1
-            changes[most + 1] -= 1
     explained = list(accumulate(changes[:-1]))
     highest = max(explained)
     least = explained.index(highest)
     most = next((weight for weight in range(least, len(explained)) if explained[weight] < highest), len(explained)) - 1
-    return WeightExplanation(plugin, least, most, highest, len(lower))
+    return WeightExplanation(plugin, least, most, highest, lower)
 
 
 def as_text(summary: Summary) -> str:
@@ -109,9 +149,12 @@ def as_data(summary: Summary) -> Json:
 
 
 def _lines(summary: Summary) -> Iterator[str]:
-    yield f"{summary.bindings:,} bindings judged, {100 * summary.agreement:.2f} % agreement"
+    agreement = f", {100 * summary.agreement:.2f} % agreement" if summary.bindings else ""
+    yield f"{summary.bindings:,} bindings judged{agreement}"
     for verdict, count in summary.verdicts.items():
         yield f"  {count:>8,}  {MEANING[Verdict(verdict)]}"
+    if summary.elsewhere:
+        yield f"this configuration would have chosen another node for {summary.elsewhere:,}"
     if summary.mean_loss:
         yield f"lower choices cost {summary.mean_loss:.1f} points on average"
     if summary.sampling_loss:
@@ -135,6 +178,8 @@ def _example(judgement: Judgement) -> str:
         case Verdict.LOWER:
             margins = ", ".join(f"{name} {margin:+d}" for name, margin in judgement.margins.items() if margin)
             return f"{judgement.node} has {judgement.loss} points less than {judgement.ours} ({margins})"
+        case Verdict.WE_WAIT:
+            return f"{judgement.node} and all others are rejected, by {judgement.plugin or 'us'}: {judgement.reason}"
         case Verdict.REJECTED:
             return f"{judgement.node} is rejected by {judgement.plugin or 'us'}: {judgement.reason}"
         case Verdict.WAITS:
@@ -143,5 +188,5 @@ def _example(judgement: Judgement) -> str:
             return judgement.reason
 
 
-def _counted(names: Any) -> dict[str, int]:
-    return dict(sorted(Counter(names).items(), key=lambda item: (-item[1], item[0])))
+def _most_first(counts: Counter[str]) -> dict[str, int]:
+    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))

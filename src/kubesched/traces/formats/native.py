@@ -22,8 +22,11 @@ def read(sources: Sequence[Source], options: Mapping[str, str]) -> Trace:
 
     def entries() -> Iterator[Entry]:
         lines, text = beginning.lines()
-        next(text, b"")
-        yield from decode_entries(lines, text, header, trace.end_at)
+        try:
+            next(text, b"")
+            yield from decode_entries(lines, text, header, trace.end_at)
+        finally:
+            lines.close()
         if lines.is_cut_off:
             trace.notes.append(f"{source.name} is cut off after line {lines.number}: the recording was killed")
 

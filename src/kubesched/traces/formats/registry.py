@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from kubesched.errors import TraceError
-from kubesched.traces.formats import audit_log, manifests, native, simulator
+from kubesched.traces.formats import alibaba, audit_log, manifests, native, simulator, table
 from kubesched.traces.source import Source
 from kubesched.traces.trace import Trace
 
@@ -28,6 +28,24 @@ FORMATS: Final[dict[str, Format]] = {
     "kubesched": Format("kubesched's own: kubesched record", native.read, native.recognises),
     "simulator": Format("kube-scheduler-simulator's recording", simulator.read, simulator.recognises),
     "audit-log": Format("the API server's audit log (audit.k8s.io/v1)", audit_log.read, audit_log.recognises),
+    "openb": Format(
+        "Alibaba's cluster-trace-gpu-v2023: lists of nodes and pods",
+        alibaba.reader("openb", alibaba.OPENB),
+        alibaba.is_openb,
+    ),
+    "alibaba-gpu-v2020": Format(
+        "Alibaba's cluster-trace-gpu-v2020: pai_machine_spec, pai_task_table",
+        alibaba.reader("alibaba-gpu-v2020", alibaba.GPU_V2020),
+    ),
+    "alibaba-v2018-tasks": Format(
+        "Alibaba's cluster-trace-v2018: machine_meta, batch_task",
+        alibaba.reader("alibaba-v2018-tasks", alibaba.V2018_TASKS),
+    ),
+    "alibaba-v2018-containers": Format(
+        "Alibaba's cluster-trace-v2018: machine_meta, container_meta",
+        alibaba.reader("alibaba-v2018-containers", alibaba.V2018_CONTAINERS),
+    ),
+    "table": Format("CSV or Parquet, with a mapping of its columns", table.read),
     "manifests": Format("objects as YAML or JSON: kubectl get -o json", manifests.read, manifests.recognises),
 }
 

@@ -146,6 +146,7 @@ def test_a_recorded_replacement_comes_when_the_pod_is_preempted_here_too() -> No
     """As long after the preemption as it came then, and under its own name."""
     run = replay(workload(added(0, make_node("n", cpu="1")), *preempted_in_the_trace()))
     assert outcome(run, "web-1").disrupted_by == "preempted"
+    assert outcome(run, "web-1").preempted_by == "default/important"
     assert seconds(outcome(run, "web-2").arrived) == pytest.approx(102, abs=0.1)
 
 
@@ -334,3 +335,16 @@ def test_afresh_every_pod_of_the_start_is_placed_again() -> None:
     )
     run = replay(placed_afresh(base))
     assert [pod.pod for pod in run.scheduled_here()] == ["default/web"]
+
+
+def test_ties_may_go_as_they_were_recorded() -> None:
+    """Of equally good nodes the recorded one is taken; a recorded node that is worse is not."""
+    pods = [pod(f"p{number}", cpu="100m") for number in range(5)]
+    places = ["n2", "n0", "n1", "n2", "n2"]  # the fifth goes to a node that has more pods than the others
+    entries = [added(0, make_node(f"n{number}", cpu="4")) for number in range(3)]
+    for number, (one, place) in enumerate(zip(pods, places, strict=True)):
+        entries += [added(10 * (number + 1), one), modified(10 * (number + 1), on(place, one))]
+    found = [outcome(replay(workload(*entries), seed=1, ties="recorded"), one.metadata.name) for one in pods]
+    assert [pod.node == pod.recorded_node for pod in found] == [True, True, True, True, False]
+    by_chance = [outcome(replay(workload(*entries), seed=1), one.metadata.name) for one in pods]
+    assert [pod.node for pod in by_chance] != [pod.node for pod in found]

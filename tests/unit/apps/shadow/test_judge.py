@@ -13,12 +13,12 @@ from typer.testing import CliRunner
 from kubesched import Simulation
 from kubesched.apps.shadow.judge import Judge, Judgement, Verdict
 from kubesched.apps.shadow.session import shadow_trace
-from kubesched.apps.shadow.summary import as_text, explaining_weights, summary_of
+from kubesched.apps.shadow.summary import as_text, summary_of
 from kubesched.cli.shadow import app
 from kubesched.objects import Pod
 from kubesched.objects.affinity import Taint
 from kubesched.testing import ZONE_LABEL, make_node, make_pod
-from kubesched.traces import Change, ChangeType, Decision, DecisionType, Entry, Header, Trace
+from kubesched.traces import Change, ChangeType, Decision, DecisionType, Entry, Header, Trace, TraceError
 
 START = 1_700_000_000.0
 
@@ -35,6 +35,13 @@ profiles:
 
 def change(time: float, kind: ChangeType, obj: object) -> Change:
     return Change(time=START + time, type=kind, object=obj)
+
+
+def running() -> list[Entry]:
+    """The other scheduler is seen to run: it said of a pod, which is gone again, that it fits nowhere."""
+    probe = uid(make_pod("probe", cpu="9999"))
+    said = Decision(time=START + 0.1, type=DecisionType.UNSCHEDULABLE, pod=probe.key, uid="uid-probe", message="no")
+    return [change(0, ChangeType.ADDED, probe), said, change(0.2, ChangeType.DELETED, probe)]
 
 
 def uid(pod: Pod) -> Pod:
@@ -57,6 +64,7 @@ def decided(
     bindings: list[Entry] = []
     with Simulation(config, seed=seed) as simulation:
         simulation.add(*(entry.object for entry in cluster if isinstance(entry, Change)))
+        cluster += running()
         for number in range(pods):
             cpu, memory = chance.choice([100, 500, 2000]), chance.choice([128, 1024, 4096])
             pod = uid(make_pod(f"p{number}", cpu=f"{cpu}m", memory=f"{memory}Mi", labels={"app": f"a{number % 4}"}))
@@ -83,7 +91,7 @@ def test_a_scheduler_that_decides_as_we_do() -> None:
     assert {judgement.verdict for judgement in found} <= {Verdict.SAME, Verdict.TIED}
 
 
-@pytest.mark.parametrize("apart", [2, 5])
+@pytest.mark.parametrize("apart", [2, 5, 40])
 def test_bindings_that_reach_us_in_another_order(apart: int) -> None:
     """They are bound by many tasks at once: the order of decisions is not the order of bindings."""
     cluster, bindings = decided()
@@ -127,6 +135,34 @@ def test_a_node_that_we_reject() -> None:
     assert "untolerated taint" in judgement.reason
 
 
+def test_a_pod_that_we_find_no_node_for() -> None:
+    """They bind it where a plugin of ours rejects every node: we would wait."""
+    pod = uid(make_pod("p", cpu="8"))
+    entries = [
+        change(0, ChangeType.ADDED, make_node("n", cpu="4")),
+        change(1, ChangeType.ADDED, pod),
+        change(20, ChangeType.MODIFIED, replace(pod, spec=replace(pod.spec, node_name="n"))),
+    ]
+    [judgement] = judged(entries)
+    assert (judgement.verdict, judgement.plugin, judgement.ours) == (Verdict.WE_WAIT, "NodeResourcesFit", "")
+    assert "we wait, they do not" in as_text(summary_of([judgement]))
+
+
+def test_a_lower_choice_in_a_burst_is_no_matter_of_order() -> None:
+    """The order of first attempts is known: bindings of others that came later do not excuse a lower choice."""
+    small, large, others = make_node("small", cpu="4"), make_node("large", cpu="64"), range(20)
+    pods = [uid(make_pod(f"p{number}", cpu="1")) for number in others]
+    entries: list[Entry] = [change(0, ChangeType.ADDED, node) for node in (small, large)]
+    entries += running()
+    entries += [change(11 + number / 100, ChangeType.ADDED, pod) for number, pod in enumerate(pods)]
+    for number, pod in enumerate(pods):
+        node = "small" if number == 10 else "large"
+        entries.append(
+            change(12 + number / 100, ChangeType.MODIFIED, replace(pod, spec=replace(pod.spec, node_name=node)))
+        )
+    assert [judgement.pod for judgement in judged(entries) if judgement.verdict is Verdict.LOWER] == ["default/p10"]
+
+
 @pytest.mark.parametrize(("cpu", "waits"), [("1", [Verdict.WAITS]), ("64", [])])
 def test_a_pod_that_they_find_no_node_for(cpu: str, waits: list[Verdict]) -> None:
     """They wait, we would not; or we would, too."""
@@ -134,7 +170,7 @@ def test_a_pod_that_they_find_no_node_for(cpu: str, waits: list[Verdict]) -> Non
     entries: list[Entry] = [
         change(0, ChangeType.ADDED, make_node("n", cpu="4")),
         change(1, ChangeType.ADDED, pod),
-        Decision(time=START + 2, type=DecisionType.UNSCHEDULABLE, pod=pod.key, message="0/1 nodes are available"),
+        Decision(time=START + 20, type=DecisionType.UNSCHEDULABLE, pod=pod.key, message="0/1 nodes are available"),
     ]
     assert [judgement.verdict for judgement in judged(entries)] == waits
 
@@ -157,8 +193,8 @@ def test_no_weight_explains_everything_else() -> None:
     """Half of the lower choices is the least that is worth a name."""
     one = Judgement(time=0, pod="a/b", node="n", verdict=Verdict.LOWER, weights={"A": (3, 5)})
     none = Judgement(time=0, pod="a/b", node="n", verdict=Verdict.LOWER)
-    assert [found.plugin for found in explaining_weights([one, none])] == ["A"]
-    assert explaining_weights([one, none, none]) == []
+    assert [found.plugin for found in summary_of([one, none]).weights] == ["A"]
+    assert summary_of([one, none, none]).weights == []
 
 
 def test_the_command_judges_a_recording(tmp_path: Path) -> None:
@@ -171,3 +207,20 @@ def test_the_command_judges_a_recording(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     assert "10 bindings judged, 100.00 % agreement" in result.output
     assert len(report.read_text().splitlines()) == 10
+
+
+def test_a_recording_that_is_broken_is_judged_up_to_there(tmp_path: Path) -> None:
+    """What was judged is shown, then the line that is wrong; one that was killed is no error, and is noted."""
+    cluster, bindings = decided(pods=10)
+    path = tmp_path / "trace.jsonl"
+    Trace(Header(started=START), lambda: iter([*cluster, *bindings])).save(path)
+    whole = path.read_text().splitlines(keepends=True)
+    path.write_text("".join([*whole[:-3], "{}\n"]))
+    broken = CliRunner().invoke(app, [str(path)])
+    assert "7 bindings judged, 100.00 % agreement" in broken.output
+    assert isinstance(broken.exception, TraceError)
+    assert f"line {len(whole) - 2}: " in str(broken.exception)
+    path.write_text("".join(whole)[:-60])
+    killed = CliRunner().invoke(app, [str(path)])
+    assert killed.exit_code == 0
+    assert "is cut off after line" in killed.output
