@@ -37,7 +37,7 @@ ALL = bool(os.environ.get("KUBESCHED_REALITY"))
 DRAINS, DEFRAGS, ROLLOUTS = (20, 10, 5) if ALL else (2, 2, 1)
 GATES = FeatureGates.parse("GenericWorkload=true")
 GANG = {
-    "apiVersion": "scheduling.k8s.io/v1alpha2",
+    "apiVersion": "scheduling.k8s.io/v1beta1",
     "kind": "PodGroup",
     "metadata": {"name": "gang"},
     "spec": {"schedulingPolicy": {"gang": {"minCount": 2}}},
@@ -230,7 +230,7 @@ def test_a_blocked_gang_is_bound_after_its_plan(tmp_path: Path) -> None:
     async def scenario(cluster: Cluster) -> None:
         await cluster.deploy("small", 4, {"cpu": "2"})
         await cluster.at_rest(4)
-        await cluster.create("/apis/scheduling.k8s.io/v1alpha2/namespaces/default/podgroups", GANG)
+        await cluster.create("/apis/scheduling.k8s.io/v1beta1/namespaces/default/podgroups", GANG)
         container = {"name": "c", "image": "x", "resources": {"requests": {"cpu": "3500m"}}}
         for name in ("one", "two"):
             spec = {"schedulingGroup": {"podGroupName": "gang"}, "containers": [container]}

@@ -34,9 +34,13 @@ app = typer.Typer(add_completion=False, help="Count how many more pods fit.")
 @app.command()
 def capacity(
     pods: Annotated[
-        list[Path],
-        typer.Argument(metavar="PODS…", help="Manifests of pods, Deployments, StatefulSets or Jobs (- is stdin)."),
-    ],
+        list[Path] | None,
+        typer.Argument(
+            metavar="[PODS…]",
+            help="Manifests of pods, Deployments, StatefulSets, Jobs or PodGroups (- is stdin); "
+            "without any, those of -f, in the cluster of --kubeconfig.",
+        ),
+    ] = None,
     weight: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME=N", help="Pods of a workload in every set; its replicas by default."),
@@ -71,6 +75,10 @@ def capacity(
     Several workloads are a mix: set after set is added until one pod fits nowhere. Nobody is preempted for them.
     Nothing is changed in the cluster.
     """
+    if not pods:
+        pods, manifests = manifests, None
+        if not pods:
+            raise ConfigurationError(["capacity of what? Name manifests of pods: kubesched capacity pods.yaml"])
     if shapes is not None and (like or add_nodes or not count):
         raise ConfigurationError(["--shapes goes with --count alone: it finds the cheapest nodes for so many sets"])
     if bool(add_nodes) != bool(like) and not (like and count):

@@ -77,6 +77,8 @@ def defrag(
     goals = [bool(fit), bool(free_nodes), bool(drain), rebalance, bool(plan)]
     if sum(goals) != 1:
         raise ConfigurationError(["one goal at a time: --fit, --free-nodes, --drain, --rebalance, or a --plan"])
+    if count > 1 and fit is None:
+        raise ConfigurationError(["--count says how many of --fit: there is none"])
     if execute_plan and manifests:
         raise ConfigurationError(["--execute works on a cluster, not on the objects of files (-f)"])
     if solver is Solver.CP_SAT and not is_installed():

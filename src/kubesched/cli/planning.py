@@ -33,7 +33,8 @@ def opened_cluster(
 ) -> Iterator[Simulation]:
     """The cluster in question, to try things on. ConfigurationError if it has no nodes."""
     with Simulation(config, feature_gates=feature_gates, emulated_version=emulated_version) as simulation:
-        simulation.add(*objects_of(manifests, kubeconfig, simulation.gates, at=at))
+        kinds = simulation.kinds_of_plugins
+        simulation.add(*objects_of(manifests, kubeconfig, simulation.gates, at=at, for_plugins=kinds))
         if not simulation.objects(Node):
             where = f"in {', '.join(map(str, manifests))}" if manifests else "in the cluster"
             raise ConfigurationError([f"there are no nodes {where}: -f takes the objects of a whole cluster"])

@@ -21,6 +21,7 @@ from kubesched.apps.plan.hypotheses import (
     Hypothesis,
     Remove,
     Scale,
+    Uncordon,
 )
 from kubesched.apps.plan.text import each_text, what_if_text
 from kubesched.apps.plan.what_if import what_if as find_out
@@ -41,7 +42,17 @@ from kubesched.objects.affinity import Taint
 
 _TYPED: Final = "what-if.typed"
 HYPOTHESES: Final = (
-    *("--drain", "--remove", "--cordon", "--add-nodes", "--change-node", "--scale", "--delete", "--apply"),
+    *(
+        "--drain",
+        "--remove",
+        "--cordon",
+        "--uncordon",
+        "--add-nodes",
+        "--change-node",
+        "--scale",
+        "--delete",
+        "--apply",
+    ),
     "--change-config",
 )
 
@@ -64,6 +75,7 @@ def what_if(
     drain: Annotated[_Names, typer.Option(metavar="NODE|SELECTOR", help="Cordon, and evict within budgets.")] = None,
     remove: Annotated[_Names, typer.Option(metavar="NODE|SELECTOR", help="Lose nodes with what runs there.")] = None,
     cordon: Annotated[_Names, typer.Option(metavar="NODE|SELECTOR", help="Let no new pods go there.")] = None,
+    uncordon: Annotated[_Names, typer.Option(metavar="NODE|SELECTOR", help="Open cordoned nodes again.")] = None,
     add_nodes: Annotated[list[int] | None, typer.Option(metavar="N", help="More nodes; see --like.")] = None,
     like: Annotated[
         _Names,
@@ -101,6 +113,7 @@ def what_if(
         "--drain": drain,
         "--remove": remove,
         "--cordon": cordon,
+        "--uncordon": uncordon,
         "--add-nodes": add_nodes,
         "--apply": apply,
         "--change-node": change_node,
@@ -135,7 +148,9 @@ def _in_order(typed: Sequence[str], values: Mapping[str, Sequence[Any]]) -> Iter
 def _hypotheses(typed: Sequence[tuple[str, Any]], like: Sequence[str], simulation: Simulation) -> Iterator[Hypothesis]:
     adding = sum(name == "--add-nodes" for name, _ in typed)
     if adding and len(like) not in (1, adding):
-        raise ConfigurationError([f"--add-nodes was given {adding} times, and --like {len(like)} times"])
+        raise ConfigurationError(
+            [f"--add-nodes N goes with --like NODE|FILE: {adding} of the first, {len(like)} of the second were given"]
+        )
     models = iter(list(like) * adding if len(like) == 1 else like)
     for name, value in typed:
         match name:
@@ -145,6 +160,8 @@ def _hypotheses(typed: Sequence[tuple[str, Any]], like: Sequence[str], simulatio
                 yield Remove(value)
             case "--cordon":
                 yield Cordon(value)
+            case "--uncordon":
+                yield Uncordon(value)
             case "--add-nodes":
                 yield AddNodes(value, node_like(next(models)))
             case "--change-node":

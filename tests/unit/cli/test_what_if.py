@@ -81,7 +81,7 @@ def test_every_loss(cluster: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (("--drain", "c"), "no node is named 'c', and none has such labels"),
         (("--each", "node", "--drain", "a"), "--each asks about losses only: leave the other hypotheses out"),
         (("--scale", "web"), "--scale 'web': write WORKLOAD=N, as in deploy/web=20"),
-        (("--add-nodes", "2"), "--add-nodes was given 1 times, and --like 0 times"),
+        (("--add-nodes", "2"), "--add-nodes N goes with --like NODE|FILE"),
         (("--add-nodes", "2", "--like", "none.yaml"), "cannot read none.yaml: No such file or directory"),
         (("--add-nodes", "2", "--like", "api.yaml"), "api.yaml: expected one node, found 0"),
         (("--apply", "cluster.json"), "cannot read cluster.json: No such file or directory"),

@@ -30,7 +30,7 @@ def test_its_commands_print_what_it_says(
 def test_there_are_five_situations_and_all_commands() -> None:
     """A page that lost its examples would pass without this."""
     assert {command.split()[0] for command, _ in COMMANDS} == {"what-if", "capacity", "rollout", "explain", "defrag"}
-    assert PAGE.count("\n## ") == 7
+    assert PAGE.count("\n## ") == 8
 
 
 def test_its_code_prints_what_it_says(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -71,6 +71,35 @@ class Cordon(msgspec.Struct, frozen=True):
         state.cordon(state.nodes(self.nodes))
 
 
+class Uncordon(msgspec.Struct, frozen=True):
+    """Cordoned nodes take new pods again."""
+
+    nodes: str
+
+    def __str__(self) -> str:
+        return f"uncordon {self.nodes}"
+
+    def apply(self, state: State) -> None:
+        state.uncordon(state.nodes(self.nodes))
+
+
+class ChangePod(msgspec.Struct, frozen=True):
+    """A pod that waits is replaced by a changed one. `change` says what is different: `had priority 10`."""
+
+    pod: Pod
+    change: str
+
+    def __str__(self) -> str:
+        return f"{self.pod.key}, if it {self.change}"
+
+    def apply(self, state: State) -> None:
+        known = state.simulation.get(Pod, self.pod.key)
+        if known is None or known.spec.node_name:
+            raise ConfigurationError([f"{self.pod.key} does not wait"])
+        state.simulation.remove(known)
+        state.simulation.add(self.pod)
+
+
 class AddNodes(msgspec.Struct, frozen=True):
     """More nodes like one that is there, with its DaemonSets' pods, or like a manifest, which has none."""
 
@@ -197,10 +226,11 @@ class Apply(msgspec.Struct, frozen=True):
 class Configure(msgspec.Struct, frozen=True):
     """A scheduler with another configuration decides from here on."""
 
-    config: Path
+    config: Path | str
+    """A file, or the text of a configuration."""
 
     def __str__(self) -> str:
-        return f"configure with {self.config.name}"
+        return f"configure with {self.config.name if isinstance(self.config, Path) else 'another text'}"
 
     def apply(self, state: State) -> None:
         state.configure(self.config)

@@ -19,6 +19,7 @@ from kubesched.objects import Node, Pod, PodDisruptionBudget
 from kubesched.objects.label_query import parse_label_selector
 
 BARE = "nothing recreates it"
+UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
 PodPair = tuple[Pod | None, Pod | None]
 
 
@@ -162,6 +163,12 @@ class State:
     def cordon(self, nodes: Iterable[Node]) -> None:
         self.simulation.add(*(replace(node, spec=replace(node.spec, unschedulable=True)) for node in nodes))
 
+    def uncordon(self, nodes: Iterable[Node]) -> None:
+        """Open the nodes again; the taint of a cordoned node goes with it."""
+        for node in nodes:
+            taints = tuple(taint for taint in node.spec.taints if taint.key != UNSCHEDULABLE)
+            self.simulation.add(replace(node, spec=replace(node.spec, unschedulable=False, taints=taints)))
+
     def lose(self, nodes: Sequence[Node], why: str) -> None:
         """The nodes are gone, with what runs on them."""
         self.cordon(nodes)
@@ -176,7 +183,7 @@ class State:
 
     # ---- the scheduler changes --------------------------------------------------------------------------------
 
-    def configure(self, config: Path) -> None:
+    def configure(self, config: str | Path) -> None:
         """From now on a scheduler with this configuration decides."""
         for key, (before, _) in self.simulation.changed_pods().items():
             self._before.setdefault(key, before)

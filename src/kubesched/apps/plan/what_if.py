@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -96,14 +96,21 @@ class WhatIfReport(ReportPart):
         return tuple(one for one in self.waiting if one.is_new)
 
 
-def what_if(simulation: Simulation, hypotheses: Sequence[Hypothesis]) -> WhatIfReport:
+Look = Callable[[Simulation], None]
+
+
+def what_if(
+    simulation: Simulation, hypotheses: Sequence[Hypothesis], look: Look = lambda simulation: None
+) -> WhatIfReport:
     """Try these hypotheses one after the other. The simulation is afterwards as it was before.
 
-    What the scheduler would do anyway (pods that wait and fit) is done first, and is no part of the report.
+    What the scheduler would do anyway (pods that wait and fit) is done first, and is no part of the report. `look` is
+    called twice, before the hypotheses and after them.
     """
     with State(simulation) as now:
         now.settle(retry=True)
-        found = _try(simulation, hypotheses, Timing.TOGETHER)
+        look(simulation)
+        found = _try(simulation, hypotheses, Timing.TOGETHER, look)
         if len(found.moved) < 2:
             return found
         others = [_try(simulation, hypotheses, timing) for timing in (Timing.REVERSED, Timing.ONE_BY_ONE)]
@@ -111,11 +118,17 @@ def what_if(simulation: Simulation, hypotheses: Sequence[Hypothesis]) -> WhatIfR
         return replace(found, moved=tuple(_with_timing(found.moved, landings, simulation)))
 
 
-def _try(simulation: Simulation, hypotheses: Sequence[Hypothesis], timing: Timing) -> WhatIfReport:
+def _try(
+    simulation: Simulation,
+    hypotheses: Sequence[Hypothesis],
+    timing: Timing,
+    look: Look = lambda simulation: None,
+) -> WhatIfReport:
     with State(simulation, timing=timing) as then:
         for hypothesis in hypotheses:
             hypothesis.apply(then)
             then.settle()
+        look(then.simulation)
         return report(then, hypotheses)
 
 

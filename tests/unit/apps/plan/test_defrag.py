@@ -83,8 +83,9 @@ def test_budgets_and_pods_that_nothing_recreates_stay_where_they_are() -> None:
     pods = [gpu("x", 4, "g0", labels={"app": "held"}), gpu("y", 4, "g1", owner=None)]
     found = plan(Fit([gpu("big", 8)]), *NODES[:2], budget, *pods)
     assert not found.is_reached
-    assert "1 pod may not move: The disruption budget held needs 1 healthy pods of 1" in found.why
-    assert "1 pod may not move: nothing recreates it" in found.why
+    assert found.why.startswith("2 pods may not move (")
+    assert "1: The disruption budget held needs 1 healthy pods of 1" in found.why
+    assert "1: nothing recreates it" in found.why
     assert found.proof.startswith(
         "proved by the solver: no placement of the 0 pods that may move does it; it would do if"
     )
@@ -155,3 +156,25 @@ def test_contradictions_are_one_line() -> None:
         plan(FreeNodes(4))
     with pytest.raises(ConfigurationError, match="no node is named 'x'"):
         plan(DrainNodes("x"))
+
+
+def test_a_solver_that_runs_out_of_time_is_not_a_proof() -> None:
+    """The plan is greedy then, and says why; for several pods at once there is none, which proves nothing."""
+    with Simulation() as simulation:
+        simulation.add(*(make_node(f"n{i}", cpu="8") for i in range(12)))
+        owner = {"kind": "ReplicaSet", "name": "web", "uid": "web"}
+        simulation.add(*(make_pod(f"web-{i}", cpu="2", node=f"n{i % 12}", owner=owner) for i in range(24)))
+        emptied = defrag(simulation, FreeNodes(2), seconds=1e-9)
+        many = defrag(simulation, Fit([make_pod("big", cpu="8")] * 2), seconds=1e-9)
+    assert emptied.is_reached
+    assert "greedy, since the solver found no plan in 1e-09 s" in plan_text(emptied)
+    assert plan_text(many).startswith("room for default/big and 1 more: no plan was found\n  the solver found no plan")
+
+
+def test_a_proof_does_not_speak_of_pods_that_hold_devices() -> None:
+    """They are not moved by a plan, so nothing is proved about moving them; the text says so."""
+    held = gpu("held", 4, "g0", spec={"resourceClaims": [{"name": "device", "resourceClaimName": "device"}]})
+    nodes = [make_node("g0", cpu="64", resources={GPU: 8})]
+    found = plan(Fit([gpu("big", 8)]), *nodes, held)
+    assert found.why == "1 pod may not move (it holds devices)"
+    assert "nor would any, if all pods but 1 pod (it holds devices) could move" in found.proof

@@ -87,12 +87,7 @@ class _Run:
         """Whether that changed anything."""
         changed = False
         for name in names:
-            try:
-                node = await self._rest.get(Node, name)
-            except ApiStatusError as error:
-                if error.code != 404:
-                    raise
-                raise SurpriseError(f"node {name} is gone") from error
+            node = await self._node(name)
             if node.spec.unschedulable != value:
                 await self._rest.patch(Node, name, {"spec": {"unschedulable": value or None}})
                 changed = True
@@ -111,9 +106,7 @@ class _Run:
         if pod.spec.node_name != step.on:
             raise SurpriseError(f"{step.pod} is on {pod.spec.node_name or 'no node'}, not on {step.on}")
         before = {one.metadata.uid for one in await self._siblings(namespace, step.owner)}
-        helpers = [
-            node for node in step.meanwhile_cordoned if not (await self._rest.get(Node, node)).spec.unschedulable
-        ]
+        helpers = [name for name in step.meanwhile_cordoned if not (await self._node(name)).spec.unschedulable]
         self._for_a_while |= set(helpers)
         await self._set_unschedulable(helpers, True)
         try:
@@ -173,6 +166,14 @@ class _Run:
     async def _is_gone(self, namespace: str, name: str, uid: str) -> bool:
         pod = await self._pod(namespace, name)
         return pod is None or pod.metadata.uid != uid
+
+    async def _node(self, name: str) -> Node:
+        try:
+            return await self._rest.get(Node, name)
+        except ApiStatusError as error:
+            if error.code != 404:
+                raise
+            raise SurpriseError(f"node {name} is gone") from error
 
     async def _pod(self, namespace: str, name: str) -> Pod | None:
         try:

@@ -29,7 +29,7 @@ class FreeNodes(msgspec.Struct, frozen=True):
     count: int
 
     def __str__(self) -> str:
-        return f"{self.count} empty nodes"
+        return f"{self.count} empty node{'s' if self.count != 1 else ''}"
 
 
 class DrainNodes(msgspec.Struct, frozen=True):

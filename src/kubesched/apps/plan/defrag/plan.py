@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from msgspec.structs import replace
@@ -29,6 +29,7 @@ from kubesched.objects.completion import completed
 SOLVER_SECONDS: Final = 30.0
 MOST_ROUNDS: Final = 5
 """Of asking the solver again for what the scheduler will accept."""
+MOST_REASONS: Final = 3
 GREEDY: Final = "greedy, without a solver (pip install 'kubesched[plan]'): there may be better plans"
 
 
@@ -146,10 +147,9 @@ class _Planner:
     def _impossible(self, found: Unsolved) -> DefragPlan:
         goal = str(self._goal)
         if not found.is_proved:
-            return DefragPlan(goal=goal, is_reached=False, why=f"the solver found no plan in {self._seconds:g} s")
+            return self._out_of_time()
         problem = self._problem
-        fixed = Counter(problem.fixed.values())
-        held = "; ".join(f"{counted(number, 'pod')} may not move: {reason}" for reason, number in fixed.most_common(3))
+        held = f"{counted(len(problem.fixed), 'pod')} may not move ({_reasons(problem.fixed)})" if problem.fixed else ""
         proof = f"proved by the solver: no placement of the {counted(problem.movable(), 'pod')} that may move does it"
         if isinstance(self._goal, Fit) and not any(one.nodes for one in problem.types if one.wanted):
             said = self._simulation.explain(self._wanted[0], seek_remedies=False).fit_error
@@ -160,8 +160,17 @@ class _Planner:
             needed = [move.pod.key for move in at_all.moves if move.pod.key in problem.fixed]
             also = f"; it would do if {', '.join(needed[:3])}{' and others' if len(needed) > 3 else ''} moved, too"
         else:
-            also = "; nor would any, if all pods could move" if at_all.is_proved else ""
+            others = f" but {counted(len(freely.fixed), 'pod')} ({_reasons(freely.fixed)})" if freely.fixed else ""
+            also = f"; nor would any, if all pods{others} could move" if at_all.is_proved else ""
         return DefragPlan(goal=goal, is_reached=False, why=held or "the pods do not fit", proof=proof + also)
+
+    def _out_of_time(self) -> DefragPlan:
+        """Neither a plan nor a proof: a greedy plan, if there is one, which says so."""
+        late = f"the solver found no plan in {self._seconds:g} s"
+        if isinstance(self._goal, Fit) and len(self._wanted) > 1:
+            return DefragPlan(goal=str(self._goal), is_reached=False, why=f"{late}; --time-limit gives it more")
+        plan = self.greedily()
+        return replace(plan, method=f"greedy, since {late}: there may be better plans")
 
     # ---- without ----------------------------------------------------------------------------------------------
 
@@ -303,3 +312,9 @@ def _wanted(pods: Sequence[Pod]) -> Iterator[Pod]:
         name = f"{pod.metadata.name}-{number}" if number else pod.metadata.name
         metadata = replace(pod.metadata, name=name, uid=f"wanted/{pod.metadata.namespace}/{name}")
         yield replace(pod, metadata=metadata, spec=replace(pod.spec, node_name="", preemption_policy="Never"))
+
+
+def _reasons(fixed: Mapping[str, str]) -> str:
+    """Why pods may not move, the most frequent reasons first."""
+    counts = Counter(fixed.values()).most_common(MOST_REASONS)
+    return "; ".join(f"{number:,}: {reason}" if len(counts) > 1 else reason for reason, number in counts)

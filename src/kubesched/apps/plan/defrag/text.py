@@ -5,12 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from shlex import quote
+from typing import Final
 
 from kubesched.apps.plan.defrag.plan import DefragPlan
 from kubesched.apps.plan.defrag.sequence import Step
 from kubesched.apps.plan.reporting import counted, some
 from kubesched.apps.plan.text import tie_text as _tie
 from kubesched.apps.plan.what_if import Placed
+
+SETTLED: Final = """set -e
+waiting() { kubectl get pods -A --field-selector=spec.nodeName=,status.phase=Pending -o name | wc -l; }
+settled() { sleep 2; while [ "$(waiting)" -gt "$before" ]; do sleep 1; done; }"""
+"""Shell functions: successors have a node once no more pods wait than before the eviction."""
 
 
 def plan_text(plan: DefragPlan) -> str:
@@ -19,12 +25,12 @@ def plan_text(plan: DefragPlan) -> str:
 
 def plan_shell(plan: DefragPlan) -> str:
     """Commands for a POSIX shell; each waits until what it did has happened."""
-    return "\n".join(("#!/bin/sh", f"# {plan.goal}: {counted(plan.moves, 'move')}", "set -e", *_commands(plan)))
+    return "\n".join((f"#!/bin/sh\n# {plan.goal}: {counted(plan.moves, 'move')}\n{SETTLED}", *_commands(plan)))
 
 
 def _lines(plan: DefragPlan) -> Iterator[str]:
     if not plan.is_reached and not plan.steps:
-        yield f"{plan.goal}: there is no such plan"
+        yield f"{plan.goal}: {'there is no such plan' if plan.proof else 'no plan was found'}"
         if plan.why:
             yield f"  {plan.why}"
         if plan.proof:
@@ -81,8 +87,9 @@ def _commands(plan: DefragPlan) -> Iterator[str]:
         if step.meanwhile_cordoned:
             yield f"kubectl cordon {' '.join(map(quote, step.meanwhile_cordoned))}"
         path = f"/api/v1/namespaces/{namespace}/pods/{name}/eviction"
+        yield "before=$(waiting)"
         yield f"echo {quote(json.dumps(eviction))} | kubectl create --raw {quote(path)} -f - > /dev/null"
         yield f"kubectl wait --for=delete pod/{quote(name)} -n {quote(namespace)} --timeout=10m"
-        yield f"# its successor starts on {step.lands_on}"
+        yield f"settled  # its successor goes to {step.lands_on}"
         if step.meanwhile_cordoned:
             yield f"kubectl uncordon {' '.join(map(quote, step.meanwhile_cordoned))}"
