@@ -57,7 +57,7 @@ def running(assets: Path, directory: Path) -> Iterator[str]:
         f"--service-account-signing-key-file={directory / 'sa.key'}",
         "--service-cluster-ip-range=10.96.0.0/16",
         "--feature-gates=GenericWorkload=true",
-        "--runtime-config=scheduling.k8s.io/v1beta1=true,resource.k8s.io/v1beta2=true",
+        "--runtime-config=scheduling.k8s.io/v1beta1=true,scheduling.k8s.io/v1alpha3=true,resource.k8s.io/v1beta2=true",
         # The embedded cluster has none of the controllers that would undo what these plugins do.
         "--disable-admission-plugins=ServiceAccount,StorageObjectInUseProtection,TaintNodesByCondition",
         "--enable-priority-and-fairness=false",

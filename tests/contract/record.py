@@ -12,11 +12,7 @@ from pathlib import Path
 from tests.contract.harness import HERE, Client, load_scenarios
 from tests.contract.real_server import TOKEN, find_assets, running
 
-OLDER = (
-    "objects: tables of many kinds have the same columns",
-    "tables: rows of devices and groups",
-    "workloads: a pod group and a workload",
-)
+OLDER = ("workloads: a pod group and a workload of Kubernetes 1.36",)
 """These use PodGroup and Workload of scheduling.k8s.io/v1alpha2, as kube-apiserver v1.36.4 served them."""
 
 

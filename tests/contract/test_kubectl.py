@@ -187,7 +187,7 @@ def test_describe_explain_and_discovery(kubectl: Kubectl) -> None:
     assert "FIELD: spec <PodSpec>" in kubectl("explain", "pod.spec")
     assert "How many pods are wanted; 1 by default." in kubectl("explain", "deploy.spec")
     assert "deployments                 deploy" in kubectl("api-resources")
-    assert "scheduling.k8s.io/v1alpha2" in kubectl("api-versions")
+    assert "scheduling.k8s.io/v1beta1" in kubectl("api-versions")
     assert "Server Version: v1.37.1" in kubectl("version")
     assert kubectl("auth", "can-i", "create", "pods") == "yes\n"
     assert "No events found" in kubectl("events")

@@ -29,7 +29,11 @@ KINDS: dict[str, tuple[str, str, bool]] = {
     "PersistentVolume": ("v1", "persistentvolumes", False),
     "PersistentVolumeClaim": ("v1", "persistentvolumeclaims", True),
     "StorageClass": ("storage.k8s.io/v1", "storageclasses", False),
-    "PodGroup": ("scheduling.k8s.io/v1alpha2", "podgroups", True),
+    "PodGroup": (
+        "scheduling.k8s.io/v1beta1" if chosen() != "1.36" else "scheduling.k8s.io/v1alpha2",
+        "podgroups",
+        True,
+    ),
     "PriorityClass": ("scheduling.k8s.io/v1", "priorityclasses", False),
     "PodDisruptionBudget": ("policy/v1", "poddisruptionbudgets", True),
     "ClusterRoleBinding": ("rbac.authorization.k8s.io/v1", "clusterrolebindings", False),
@@ -110,7 +114,15 @@ class ApiClient:
                 raise
 
     def delete_all(self, kind: str, namespace: str = "default") -> None:
-        self.call("DELETE", path_of(kind, namespace=namespace), {"gracePeriodSeconds": 0})
+        """Of many, what is left when the server's time is up is deleted by another request."""
+        while True:
+            try:
+                self.call("DELETE", path_of(kind, namespace=namespace), {"gracePeriodSeconds": 0})
+            except ApiError as error:
+                if error.code != 504:
+                    raise
+            else:
+                return
 
     def call(self, method: str, path: str, body: Any = None, content_type: str = "application/json") -> Json:
         data = json.dumps(body).encode() if body is not None else None

@@ -1,4 +1,4 @@
-"""What the scenarios need of a cluster, and the real one: etcd and kube-apiserver v1.36, with RBAC."""
+"""What the scenarios need of a cluster, and the real one: etcd and kube-apiserver, with RBAC."""
 
 from __future__ import annotations
 

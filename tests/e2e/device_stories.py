@@ -46,7 +46,7 @@ def told_by_both(
         found = story(control_plane.admin)
     finally:
         remove_devices(control_plane.admin)
-    assert found == expected
+    assert found == expected, f"ours: {found}\nkube-scheduler: {expected}"
     return expected
 
 

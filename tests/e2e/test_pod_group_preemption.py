@@ -1,4 +1,7 @@
-"""Pod groups that make room as a whole: ours and Go's kube-scheduler do the same (gate WorkloadAwarePreemption)."""
+"""Pod groups that make room as a whole: ours and Go's kube-scheduler do the same.
+
+With GenericWorkload since Kubernetes 1.37, and with GangScheduling and WorkloadAwarePreemption, too, in 1.36.
+"""
 
 from __future__ import annotations
 
@@ -21,12 +24,13 @@ from tools.controlplane.install import chosen
 
 from kubesched.objects.base import Json
 
-pytestmark = pytest.mark.skipif(
-    chosen() != "1.36", reason="PodGroups are known as Kubernetes 1.36 has them (scheduling.k8s.io/v1alpha2)"
-)
-GATES = "GenericWorkload=true,GangScheduling=true,WorkloadAwarePreemption=true"
+IS_1_36 = chosen() == "1.36"
+GATES = "GenericWorkload=true" + (",GangScheduling=true,WorkloadAwarePreemption=true" if IS_1_36 else "")
+WHOLE, SINGLE = ("PodGroup", "Pod") if IS_1_36 else ({"all": {}}, {"single": {}})
+CONDITION = "PodGroupScheduled" if IS_1_36 else "PodGroupInitiallyScheduled"
 CLASSES = {"low": 10, "middle": 20, "high": 100, "meek": 100}
 UID = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}")
+ONGOING = re.compile(r"found a placement for podgroup, preempting \d+ victims|ongoing preemption on nominated nodes")
 NUMBERS = count()
 A_LONG_TIME = 3600
 
@@ -39,30 +43,63 @@ class Scene:
 
     nodes: int
     placed: Sequence[tuple[str, str, str]]
-    modes: Mapping[str, str] = field(default_factory=dict)
+    modes: Mapping[str, Any] = field(default_factory=dict)
     """Groups with their disruption modes."""
     protected: Sequence[str] = ()
     """Pods that a budget protects."""
     gang_class: str = "high"
+    gang_nodes: Sequence[str] = ()
+    """Where each pod of the gang must go; anywhere if empty."""
     victims: frozenset[str] = frozenset()
 
 
 TRAINING = [("t0", "low", "train"), ("t1", "low", "train"), ("s2", "low", ""), ("s3", "middle", "")]
-SCENES = [
+WHOM_1_36 = [
     pytest.param(
-        Scene(nodes=4, placed=TRAINING, modes={"train": "PodGroup"}, victims=frozenset({"t0", "t1"})),
+        Scene(nodes=4, placed=TRAINING, modes={"train": WHOLE}, victims=frozenset({"t0", "t1"})),
         id="a group that is disrupted as a whole",
     ),
     pytest.param(
-        Scene(nodes=4, placed=TRAINING, modes={"train": "Pod"}, victims=frozenset({"t1", "s2"})),
+        Scene(nodes=4, placed=TRAINING, modes={"train": SINGLE}, victims=frozenset({"t1", "s2"})),
         id="a group whose pods are disrupted one by one",
     ),
     pytest.param(
-        Scene(nodes=4, placed=TRAINING, modes={"train": "PodGroup"}, protected=["t1"], victims=frozenset({"s2", "s3"})),
+        Scene(nodes=4, placed=TRAINING, modes={"train": WHOLE}, protected=["t1"], victims=frozenset({"s2", "s3"})),
         id="a budget protects one pod of a group and thereby all",
     ),
+]
+# Since 1.37 a gang is placed as if nobody were in its way, and stays there: on equal nodes chance decides who goes.
+WHOM_1_37 = [
     pytest.param(
-        Scene(nodes=3, placed=[("s0", "low", ""), ("s1", "middle", "")], victims=frozenset({"s0"})),
+        Scene(
+            nodes=4,
+            placed=TRAINING,
+            modes={"train": WHOLE},
+            gang_nodes=["n0", "n2"],
+            victims=frozenset({"t0", "t1", "s2"}),
+        ),
+        id="a group that is disrupted as a whole",
+    ),
+    pytest.param(
+        Scene(
+            nodes=4,
+            placed=TRAINING,
+            modes={"train": SINGLE},
+            gang_nodes=["n0", "n2"],
+            victims=frozenset({"t0", "s2"}),
+        ),
+        id="a group whose pods are disrupted one by one",
+    ),
+]
+SCENES = [
+    *(WHOM_1_36 if IS_1_36 else WHOM_1_37),
+    pytest.param(
+        Scene(
+            nodes=3,
+            placed=[("s0", "low", ""), ("s1", "middle", "")],
+            gang_nodes=[] if IS_1_36 else ["n2", "n0"],
+            victims=frozenset({"s0"}),
+        ),
         id="there is room for one of two",
     ),
     pytest.param(
@@ -80,13 +117,16 @@ SCENES = [
 def test_the_same_victims_and_words(real_control_plane: RealControlPlane, scene: Scene) -> None:
     """The same cluster, once with each scheduler; the victims take their time to end."""
     expected = Stage(real_control_plane, scene, grace=A_LONG_TIME).play(theirs)
-    assert Stage(real_control_plane, scene, grace=A_LONG_TIME).play(ours) == expected
+    found = Stage(real_control_plane, scene, grace=A_LONG_TIME).play(ours)
+    assert found == expected, _differences(found, expected)
     assert {name for name, reason, *_ in expected["events"] if reason == "Preempted"} == scene.victims
 
 
 def test_the_same_outcome(real_control_plane: RealControlPlane) -> None:
     """A victim that goes at once leaves its node to the gang."""
-    scene = Scene(nodes=3, placed=[("s0", "low", ""), ("s1", "middle", "")], victims=frozenset({"s0"}))
+    placed = [("s0", "low", ""), ("s1", "middle", "")]
+    where = [] if IS_1_36 else ["n2", "n0"]
+    scene = Scene(nodes=3, placed=placed, gang_nodes=where, victims=frozenset({"s0"}))
     expected = Stage(real_control_plane, scene, grace=0).play(theirs)
     assert Stage(real_control_plane, scene, grace=0).play(ours) == expected
     assert expected["taken"] == {"g0": True, "g1": True, "s1": True}
@@ -105,11 +145,12 @@ class Stage:
         self._set()
         gang = [f"g{k}" for k in range(2)]
         belongs: Json = {"schedulingGroup": {"podGroupName": "gang"}}
+        where: list[Json] = [{"affinity": _only_on(name)} for name in self._scene.gang_nodes] or [{} for _ in gang]
         try:
             with run(self._cluster):
                 self._create(_group("gang", self._scene.gang_class, {"gang": {"minCount": len(gang)}}))
-                for name in gang:
-                    self._create(pod(name, cpu="2", priorityClassName=self._scene.gang_class, **belongs))
+                for name, there in zip(gang, where, strict=True):
+                    self._create(pod(name, cpu="2", priorityClassName=self._scene.gang_class, **belongs, **there))
                 eventually(lambda: self._is_over(gang), "the gang was tried")
                 return self._settled()
         finally:
@@ -183,9 +224,9 @@ class Stage:
             "nominated": {found["metadata"]["name"] for found in pods if found["status"].get("nominatedNodeName")},
             "taken": {found["metadata"]["name"]: "nodeName" in found["spec"] for found in pods},
             "conditions": {
-                (found["metadata"]["name"], kind): [told.get(key) for key in ("status", "reason", "message")]
+                (found["metadata"]["name"], kind): [_said(told.get(key)) for key in ("status", "reason", "message")]
                 for found in (*pods, *groups)
-                for kind in ("PodScheduled", "DisruptionTarget", "PodGroupScheduled")
+                for kind in ("PodScheduled", "DisruptionTarget", CONDITION)
                 if (told := condition({"status": {}, **found}, kind))
             },
             "events": self._events(),
@@ -198,11 +239,25 @@ class Stage:
                 event["regarding"]["name"],
                 *(event[name] for name in ("reason", "type", "action", "reportingController")),
                 # On which of two equal nodes a pod lands is left to chance.
-                UID.sub("…", event["note"]) if event["reason"] != "Scheduled" else "",
+                UID.sub("…", _said(event["note"])) if event["reason"] != "Scheduled" else "",
                 *((event.get("related") or {}).get(name) or "" for name in ("apiVersion", "kind", "name")),
             )
             for event in self._admin.list("Event", self._namespace)
         }
+
+
+def _said(text: Any) -> Any:
+    """Whether the gang is tried again while its victims end depends on how soon they are told to: it says so then."""
+    return ONGOING.sub("the gang preempts", text) if isinstance(text, str) else text
+
+
+def _differences(found: Json, expected: Json) -> str:
+    return "\n".join(f"{key}:\n  {found[key]}\n  {expected[key]}" for key in found if found[key] != expected[key])
+
+
+def _only_on(node_name: str) -> Json:
+    term = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node_name]}]}
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}}
 
 
 def _group(name: str, priority_class: str, policy: Json, **spec: Any) -> Json:

@@ -1,6 +1,8 @@
-"""Write the compact field table of the served kinds from a Kubernetes `swagger.json`.
+"""Write the compact field table of the served kinds from Kubernetes' `swagger.json`.
 
-    python tools/apischema/generate.py SWAGGER_JSON src/kubesched/cluster/apiserver/schema/fields.json
+    python tools/apischema/generate.py SWAGGER_JSON... src/kubesched/cluster/apiserver/schema/fields.json
+
+The newest release comes first; older ones add the API versions and fields that it no longer has.
 
 Only facts are taken (names, types, list keys, patch strategies); upstream's prose is not. The format is described in
 `kubesched.cluster.apiserver.schema.fields`.
@@ -30,6 +32,7 @@ ROOTS = {
     "policy.v1": "PodDisruptionBudget Eviction",
     "storage.v1": "StorageClass CSINode CSIDriver CSIStorageCapacity VolumeAttachment VolumeAttributesClass",
     "scheduling.v1": "PriorityClass",
+    "scheduling.v1beta1": "PodGroup Workload",
     "scheduling.v1alpha2": "PodGroup Workload",
     "resource.v1": "ResourceClaim ResourceClaimTemplate ResourceSlice DeviceClass",
     "resource.v1beta2": "DeviceTaintRule",
@@ -104,11 +107,17 @@ def table(definitions: dict[str, Any]) -> dict[str, dict[str, str]]:
     return dict(sorted(done.items()))
 
 
-def main(swagger: str, target: str) -> None:
-    types = table(json.loads(Path(swagger).read_text())["definitions"])
+def main(*swaggers: str, target: str) -> None:
+    definitions: dict[str, Any] = {}
+    for swagger in swaggers:
+        for name, schema in json.loads(Path(swagger).read_text())["definitions"].items():
+            newer = definitions.setdefault(name, schema)
+            if "properties" in schema:
+                newer["properties"] = schema["properties"] | newer.get("properties", {})
+    types = table(definitions)
     lines = [f"{json.dumps(name)}:{json.dumps(fields, separators=(',', ':'))}" for name, fields in types.items()]
     Path(target).write_text("{\n" + ",\n".join(lines) + "\n}\n")
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main(*sys.argv[1:-1], target=sys.argv[-1])

@@ -1,6 +1,8 @@
 """Write the protobuf field numbers of the served kinds from Kubernetes' Go types.
 
-    python tools/apischema/protobuf.py API_MODULE APIMACHINERY_MODULE FIELDS_JSON NUMBERS_JSON
+    python tools/apischema/protobuf.py API_MODULE APIMACHINERY_MODULE FIELDS_JSON NUMBERS_JSON [OLDER_API_MODULE]
+
+The older release adds the API versions that the newer one no longer has.
 
 Struct tags carry the numbers (`protobuf:"bytes,2,opt,name=spec"`). The format is described in
 `kubesched.cluster.apiserver.schema.protobuf`.
@@ -32,10 +34,11 @@ def rows(package: str, source: str) -> dict[str, str]:
     return found
 
 
-def main(api: str, machinery: str, fields: str, target: str) -> None:
+def main(api: str, machinery: str, fields: str, target: str, older: str = "") -> None:
     known: dict[str, str] = {}
-    for path in Path(api).glob("*/*/types*.go"):
-        known |= rows(f"{path.parts[-3]}.{path.parts[-2]}", path.read_text())
+    for module in filter(None, (older, api)):
+        for path in Path(module).glob("*/*/types*.go"):
+            known |= rows(f"{path.parts[-3]}.{path.parts[-2]}", path.read_text())
     for path in Path(machinery, "pkg/apis/meta/v1").glob("types*.go"):
         known |= rows("meta.v1", path.read_text())
     waiting, done = list(json.loads(Path(fields).read_text())), {}

@@ -9,13 +9,14 @@ import random
 import re
 import uuid
 from collections import OrderedDict
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Final
 
 import msgspec
 
 from kubesched.client.rest import ApiObject
-from kubesched.objects import KIND_OF, Event
+from kubesched.objects import KIND_OF, Event, Kind
 from kubesched.objects.event import EventSeries
 from kubesched.objects.meta import ObjectMeta, ObjectReference
 
@@ -63,8 +64,17 @@ class _Remembered:
 class EventMemory:
     """The events of one reporting controller that equal ones may still join."""
 
-    def __init__(self, rng: random.Random, *, reporting_controller: str, hostname: str) -> None:
+    def __init__(
+        self,
+        rng: random.Random,
+        *,
+        reporting_controller: str,
+        hostname: str,
+        kind_of: Callable[[type], Kind] = KIND_OF.__getitem__,
+    ) -> None:
+        """`kind_of` says in which API version the server has a kind."""
         self._rng = rng
+        self._kind_of = kind_of
         self._controller = reporting_controller
         self._instance = f"{reporting_controller}-{hostname}"
         # Ordered: the front of a plain dict gets slower to find with everything that is taken from there.
@@ -73,8 +83,8 @@ class EventMemory:
 
     def event_of(self, occurrence: Occurrence) -> Event | None:
         """The event to write; None if the occurrence only adds to the count of a running series."""
-        about = reference_to(occurrence.regarding)
-        also = reference_to(occurrence.related) if occurrence.related is not None else None
+        about = self._reference_to(occurrence.regarding)
+        also = self._reference_to(occurrence.related) if occurrence.related is not None else None
         now = occurrence.time
         key = (occurrence.type, occurrence.action, occurrence.reason, about, also)
         known = self._remembered.get(key)
@@ -117,26 +127,25 @@ class EventMemory:
             return name
         return str(uuid.UUID(int=self._rng.getrandbits(128), version=4))
 
+    def _reference_to(self, value: ApiObject | ObjectReference) -> ObjectReference:
+        """A reference as client-go makes them, with the version that the event speaks of."""
+        if isinstance(value, ObjectReference):
+            return value
+        kind, metadata = self._kind_of(type(value)), value.metadata
+        return ObjectReference(
+            api_version=kind.api_version,
+            kind=kind.name,
+            namespace=metadata.namespace,
+            name=metadata.name,
+            uid=metadata.uid,
+            resource_version=metadata.resource_version,
+        )
+
 
 def _micro_time(seconds: float) -> datetime:
     """A time that is written with all six digits, as API servers demand of a MicroTime: never on a full second."""
     moment = datetime.fromtimestamp(seconds, UTC)
     return moment if moment.microsecond else moment.replace(microsecond=1)
-
-
-def reference_to(value: ApiObject | ObjectReference) -> ObjectReference:
-    """A reference as client-go makes them, with the version that the event speaks of."""
-    if isinstance(value, ObjectReference):
-        return value
-    kind, metadata = KIND_OF[type(value)], value.metadata
-    return ObjectReference(
-        api_version=kind.api_version,
-        kind=kind.name,
-        namespace=metadata.namespace,
-        name=metadata.name,
-        uid=metadata.uid,
-        resource_version=metadata.resource_version,
-    )
 
 
 def truncate(note: str) -> str:

@@ -69,7 +69,10 @@ class PodWriter:
         self._versions = WrittenVersions(clock)
 
     async def bind(self, pod: Pod, node_name: str) -> None:
-        """Bind the pod to the node; 409 if the name belongs to another pod by now (UID), or it is bound already."""
+        """Bind the pod to the node; 409 if the name belongs to another pod by now (UID), or it is bound already.
+
+        A server in trouble is asked again within a second (util.BindPod, since Kubernetes 1.37).
+        """
         metadata = pod.metadata
         binding = _Binding(_BindingMeta(metadata.name, metadata.namespace, metadata.uid), _Target(node_name))
         path = object_path(_POD, metadata.name, metadata.namespace)
@@ -78,10 +81,23 @@ class PodWriter:
             await dispatcher.turn(call)
         succeeded = False
         try:
-            await self._rest.call("POST", f"{path}/binding", body=_BINDING.encode(binding), discard=True)
+            await self._send_binding(f"{path}/binding", _BINDING.encode(binding))
             succeeded = True
         finally:
             dispatcher.finished(call, succeeded=succeeded)
+
+    async def _send_binding(self, path: str, body: bytes) -> None:
+        delay = _FIRST_DELAY
+        for last_try in (False,) * (_TRIES - 1) + (True,):
+            try:
+                await self._rest.call("POST", path, body=body, discard=True)
+                return
+            except ClientError as error:
+                # What did not reach the server was tried again by the REST client.
+                if last_try or not (isinstance(error, ApiStatusError) and error.code in (500, 503)):
+                    raise
+            await self._clock.sleep(jittered(self._rng, delay, _JITTER))
+            delay *= _FACTOR
 
     async def bind_by(self, pod: Pod, bind: Callable[[], Awaitable[T]]) -> T:
         """Let somebody else bind the pod, when no write of ours about it is under way."""

@@ -54,7 +54,7 @@ class EventRecorder:
         self._rest = rest
         self._clock = clock
         self._rng = rng
-        self._memory = EventMemory(rng, reporting_controller=reporting_controller, hostname=hostname)
+        self._memory = EventMemory(rng, reporting_controller=reporting_controller, hostname=hostname, kind_of=rest.kind)
         self._occurrences: list[Occurrence] = []
         self._occurred = asyncio.Event()
         self._queue: Backlog[_Outgoing] = Backlog(QUEUE_LENGTH)

@@ -100,7 +100,7 @@ class RestClient:
         return self._older.get(struct) or KIND_OF[struct]
 
     def use_version(self, struct: type, api_version: str) -> None:
-        """Read a kind in one of its `older_versions`, which a server of an older release has."""
+        """Read and write a kind in one of its `older_versions`, which a server of an older release has."""
         self._older[struct] = KIND_OF[struct]._replace(api_version=api_version)
 
     async def get(self, struct: type[T], name: str, namespace: str = "") -> T:
@@ -114,14 +114,15 @@ class RestClient:
     async def create(self, value: S) -> S:
         """Create an object that is whole in our struct; its namespace is where it goes."""
         metadata: ObjectMeta = value.metadata  # type: ignore[attr-defined] # every object of a kind has it
-        path = collection_path(KIND_OF[type(value)], metadata.namespace)
-        return decode(await self.call("POST", path, body=manifest_json(value)), type(value))
+        kind = self.kind(type(value))
+        path = collection_path(kind, metadata.namespace)
+        return decode(await self.call("POST", path, body=manifest_json(value, kind)), type(value))
 
     async def patch(
         self, struct: type[S], name: str, body: Mapping[str, Any], *, namespace: str = "", subresource: str = ""
     ) -> S:
         """JSON merge patch; with `metadata.resourceVersion` in the body, a concurrent change is a 409 Conflict."""
-        path = object_path(KIND_OF[struct], name, namespace, subresource)
+        path = object_path(self.kind(struct), name, namespace, subresource)
         return decode(await self.call("PATCH", path, body=encode(body), content_type=MERGE), struct)
 
     async def delete(self, struct: type, name: str, namespace: str = "", *, uid: str = "") -> None:
@@ -129,7 +130,7 @@ class RestClient:
         options: dict[str, Any] = {"kind": "DeleteOptions", "apiVersion": "v1"}
         if uid:
             options["preconditions"] = {"uid": uid}
-        path = object_path(KIND_OF[struct], name, namespace)
+        path = object_path(self.kind(struct), name, namespace)
         await self.call("DELETE", path, body=encode(options), discard=True)
 
     async def call(
@@ -247,12 +248,15 @@ class Items(msgspec.Struct, frozen=True):
         return self.raw_items or []
 
 
-_OPENINGS: Final = {
-    struct: f'{{"apiVersion":"{kind.api_version}","kind":"{kind.name}"'.encode() for struct, kind in KIND_OF.items()
-}
+def _opening(kind: Kind) -> bytes:
+    return f'{{"apiVersion":"{kind.api_version}","kind":"{kind.name}"'.encode()
 
 
-def manifest_json(value: object) -> bytes:
-    """A struct as JSON, with its apiVersion and kind in front."""
-    opening, fields = _OPENINGS[type(value)], encode(value)
+_OPENINGS: Final = {struct: _opening(kind) for struct, kind in KIND_OF.items()}
+
+
+def manifest_json(value: object, kind: Kind | None = None) -> bytes:
+    """A struct as JSON, with its apiVersion and kind in front; those of `kind` where a server has it otherwise."""
+    opening = _OPENINGS.get(type(value)) if kind is None else None
+    opening, fields = opening or _opening(kind or KIND_OF[type(value)]), encode(value)
     return opening + b"," + fields[1:] if fields != b"{}" else opening + b"}"

@@ -109,6 +109,21 @@ WHOLE_CLAIM_CONFIG: Final = Behaviour(
 DELETED_CLAIM_WAKES: Final = Behaviour(
     "DeletedClaimWakes", _1_37, "the deletion of an allocated ResourceClaim wakes pods that wait for devices"
 )
+RULES_NEED_A_SELECTOR: Final = Behaviour(
+    "RulesNeedASelector", _1_37, "a DeviceTaintRule without a deviceSelector taints no device; it tainted all"
+)
+CONSTRAINTS_KNOW_LISTS: Final = Behaviour(
+    "ConstraintsKnowLists",
+    _1_37,
+    "with DRAListTypeAttributes, matchAttribute and distinctAttribute look at all values of an attribute; a list was "
+    "of a type that they did not know",
+)
+GROUPS_ARE_DECIDED_AS_ONE: Final = Behaviour(
+    "GroupsAreDecidedAsOne",
+    _1_37,
+    "with GenericWorkload, a pod group waits, is placed and makes room as one: no pod of it preempts by itself, and "
+    "its condition is called PodGroupInitiallyScheduled",
+)
 
 BEHAVIOURS: Final = (
     NODE_CHECKS_PRE_FILTER,
@@ -128,4 +143,7 @@ BEHAVIOURS: Final = (
     INCOMPATIBLE_SLICES_ARE_IGNORED,
     WHOLE_CLAIM_CONFIG,
     DELETED_CLAIM_WAKES,
+    RULES_NEED_A_SELECTOR,
+    CONSTRAINTS_KNOW_LISTS,
+    GROUPS_ARE_DECIDED_AS_ONE,
 )

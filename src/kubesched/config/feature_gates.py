@@ -8,7 +8,7 @@ from functools import cache
 from typing import Final
 
 from kubesched.config.behaviours import Behaviour
-from kubesched.config.gate_table import DEPENDENCIES, GATES
+from kubesched.config.gate_table import DEPENDENCIES, GATES, NOT_FOLLOWED
 from kubesched.config.versions import CURRENT_VERSION, OLDEST_EMULATED_VERSION, Version
 from kubesched.errors import ConfigurationError
 
@@ -91,6 +91,12 @@ class FeatureGates:
     def follows(self, behaviour: Behaviour) -> bool:
         """Whether the version behaves so."""
         return (behaviour.since <= self._version) != (behaviour in self._flipped)
+
+    def not_followed(self) -> list[str]:
+        """What is missing here of the gates that are on: a sentence each, for a warning."""
+        if self._version < Version(1, 37):
+            return []
+        return [f"{gate}: {what}" for gate, what in NOT_FOLLOWED.items() if self._enabled[gate]]
 
     def altered(self, gates: Mapping[str, bool], behaviours: Iterable[Behaviour] = ()) -> FeatureGates:
         """A copy with other values for some gates, locked ones included, and with these behaviours the other way round.

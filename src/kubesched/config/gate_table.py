@@ -356,3 +356,14 @@ DEPENDENCIES: Final[dict[str, tuple[str, ...]]] = {
     "WorkloadWithJob": ("GenericWorkload",),
 }
 """A gate that is on needs all of these on, as far as they still exist."""
+
+NOT_FOLLOWED: Final[dict[str, str]] = {
+    "CompositePodGroup": "groups of pod groups are not known; each pod group is scheduled by itself",
+    "DRADerivedAttributes": "derived attributes of requests are ignored",
+    "DRADeviceCompatibilityGroups": "devices are shared whatever their compatibility groups say",
+    "DRANodeAllocatableResources": "devices say as in 1.36 what they take from a node",
+    "DRAOptionalNodeOperations": "every node is taken to prepare devices",
+    "DRAPartitionableDevicesType": "the partitioning of a slice is ignored",
+    "InPlacePodVerticalScalingSchedulerPreemption": "nobody is preempted for a resize that its node defers",
+}
+"""Gates of 1.37 that can be turned on and change less here than in kube-scheduler: docs/versions.md."""

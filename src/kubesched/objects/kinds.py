@@ -1,4 +1,4 @@
-"""The kinds of objects that kubesched knows: one visible dict."""
+"""The kinds of objects that kubesched knows: one visible dict. Plugins may declare others (`objects.custom`)."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 
 from kubesched.objects.base import KubeStruct
 from kubesched.objects.coordination import Lease, LeaseCandidate
+from kubesched.objects.custom import CustomObject
 from kubesched.objects.dra import DeviceClass, DeviceTaintRule, ResourceClaim, ResourceClaimTemplate, ResourceSlice
 from kubesched.objects.event import Event
 from kubesched.objects.node import Node
@@ -41,7 +42,7 @@ class Kind(NamedTuple):
     plural: str
     namespaced: bool
     older_versions: tuple[str, ...] = ()
-    """API versions of the same shape, which files and traces may still name."""
+    """API versions that the same struct reads, which files, traces and servers may still name."""
 
     @property
     def path(self) -> str:
@@ -49,6 +50,18 @@ class Kind(NamedTuple):
         root = "/apis" if "/" in self.api_version else "/api"
         return f"{root}/{self.api_version}/{self.plural}"
 
+    @property
+    def group(self) -> str:
+        """The API group; empty for the core's."""
+        return self.api_version.rpartition("/")[0]
+
+    @property
+    def group_kind(self) -> str:
+        """`group/Kind`, as events of the cluster name it; just the kind in the core group."""
+        return f"{self.group}/{self.name}" if self.group else self.name
+
+
+OLDER_GROUPS: Final = ("scheduling.k8s.io/v1alpha3", "scheduling.k8s.io/v1alpha2")
 
 KINDS: Final[dict[str, Kind]] = {
     kind.name: kind
@@ -64,8 +77,8 @@ KINDS: Final[dict[str, Kind]] = {
         Kind("StatefulSet", StatefulSet, "apps/v1", "statefulsets", True),
         Kind("PodDisruptionBudget", PodDisruptionBudget, "policy/v1", "poddisruptionbudgets", True),
         Kind("PriorityClass", PriorityClass, "scheduling.k8s.io/v1", "priorityclasses", False),
-        Kind("PodGroup", PodGroup, "scheduling.k8s.io/v1alpha2", "podgroups", True),
-        Kind("Workload", Workload, "scheduling.k8s.io/v1alpha2", "workloads", True),
+        Kind("PodGroup", PodGroup, "scheduling.k8s.io/v1beta1", "podgroups", True, OLDER_GROUPS),
+        Kind("Workload", Workload, "scheduling.k8s.io/v1beta1", "workloads", True, OLDER_GROUPS),
         Kind("StorageClass", StorageClass, "storage.k8s.io/v1", "storageclasses", False),
         Kind("CSINode", CSINode, "storage.k8s.io/v1", "csinodes", False),
         Kind("CSIDriver", CSIDriver, "storage.k8s.io/v1", "csidrivers", False),
@@ -90,4 +103,20 @@ KINDS: Final[dict[str, Kind]] = {
     )
 }
 
-KIND_OF: Final[dict[type, Kind]] = {kind.struct: kind for kind in KINDS.values()}
+
+class _KindOf(dict[type, Kind]):
+    """By struct. A struct of a plugin is not among the keys: it says itself what it is."""
+
+    def __missing__(self, struct: type) -> Kind:
+        if not (issubclass(struct, CustomObject) and hasattr(struct, "resource")):
+            raise KeyError(struct)
+        api_version, plural, namespaced, name = struct.resource
+        return Kind(name or struct.__name__, struct, api_version, plural, namespaced)
+
+
+KIND_OF: Final = _KindOf((kind.struct, kind) for kind in KINDS.values())
+
+
+def is_kind(struct: type) -> bool:
+    """Whether a struct is that of a kind, known or declared by a plugin."""
+    return struct in KIND_OF or (issubclass(struct, CustomObject) and hasattr(struct, "resource"))

@@ -14,6 +14,8 @@ from kubesched.objects.quantity import Quantity
 from kubesched.objects.volume import Volume
 
 TERMINAL_PHASES: Final = ("Succeeded", "Failed")
+RUN_SECONDS: Final = "kubesched.io/run-seconds"
+"""The annotation that says how long a pod runs: for replays, and for the kubelets of the embedded cluster."""
 """Of pods that ran to their end."""
 
 

@@ -85,6 +85,11 @@ class Quantity:
         """The exact amount, in billionths."""
         return self._nanos
 
+    @property
+    def scale(self) -> int | None:
+        """The decimal exponent of the unit in which Kubernetes holds the amount; None where it needs a big decimal."""
+        return self._scale
+
     def _at_scale(self, scale: Literal[0, -3]) -> int:
         """The amount in units of 10^scale, rounded away from zero. Beyond int64, the number that Kubernetes gets."""
         whole, rest = divmod(abs(self._nanos), _NANOS_PER_UNIT if scale == 0 else _NANOS_PER_MILLI)

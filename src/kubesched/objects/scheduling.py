@@ -1,4 +1,8 @@
-"""PodGroup and Workload (scheduling.k8s.io/v1alpha2): pods that are placed together."""
+"""PodGroup and Workload (scheduling.k8s.io): pods that are placed together.
+
+Kubernetes 1.37 serves them as v1beta1 and v1alpha3, which are the same, and 1.36 as v1alpha2. The structs hold both
+shapes; what differs is asked through properties.
+"""
 
 from __future__ import annotations
 
@@ -33,14 +37,32 @@ class PodGroupResourceClaim(KubeStruct):
     resource_claim_template_name: str | None = None
 
 
+class SingleDisruptionMode(KubeStruct):
+    """Its presence alone says that pods go one by one."""
+
+
+class AllDisruptionMode(KubeStruct):
+    """Its presence alone says that all pods go together."""
+
+
+class DisruptionMode(KubeStruct):
+    single: SingleDisruptionMode | None = None
+    all: AllDisruptionMode | None = None
+
+
+AnyDisruptionMode = DisruptionMode | str
+"""v1alpha2 has a word: `Pod` or `PodGroup`."""
+
+
 class PodGroupTemplate(KubeStruct):
     name: str = ""
     scheduling_policy: PodGroupSchedulingPolicy = PodGroupSchedulingPolicy()
     scheduling_constraints: PodGroupSchedulingConstraints | None = None
     resource_claims: tuple[PodGroupResourceClaim, ...] = ()
-    disruption_mode: str = ""
+    disruption_mode: AnyDisruptionMode = ""
     priority_class_name: str = ""
     priority: int | None = None
+    preemption_policy: str | None = None
 
 
 class WorkloadSpec(KubeStruct):
@@ -62,14 +84,23 @@ class PodGroupTemplateReference(KubeStruct):
     workload: WorkloadPodGroupTemplateReference | None = None
 
 
+class WorkloadReference(KubeStruct):
+    workload_name: str = ""
+    template_name: str = ""
+
+
 class PodGroupSpec(KubeStruct):
+    parent_composite_pod_group_name: str | None = None
+    workload_ref: WorkloadReference | None = None
     pod_group_template_ref: PodGroupTemplateReference | None = None
+    """v1alpha2: what `workload_ref` is since."""
     scheduling_policy: PodGroupSchedulingPolicy = PodGroupSchedulingPolicy()
     scheduling_constraints: PodGroupSchedulingConstraints | None = None
     resource_claims: tuple[PodGroupResourceClaim, ...] = ()
-    disruption_mode: str = ""
+    disruption_mode: AnyDisruptionMode = ""
     priority_class_name: str = ""
     priority: int | None = None
+    preemption_policy: str | None = None
 
 
 class PodGroupResourceClaimStatus(KubeStruct):
@@ -91,3 +122,9 @@ class PodGroup(KubeStruct):
     def priority(self) -> int:
         """The group's own priority, whatever its pods say; a group without one has 0 (PodGroupPriority)."""
         return self.spec.priority or 0
+
+    @property
+    def is_disrupted_as_a_whole(self) -> bool:
+        """Whether all of its pods go if one does."""
+        mode = self.spec.disruption_mode
+        return mode.all is not None if isinstance(mode, DisruptionMode) else mode == "PodGroup"

@@ -73,6 +73,20 @@ async def test_writes_do_not_pile_up_at_the_server() -> None:
     assert server.most_waiting == MOST_IN_FLIGHT
 
 
+@pytest.mark.parametrize(("failures", "binds"), [(3, True), (4, False)], ids=["in time", "too late"])
+async def test_a_binding_survives_a_server_in_trouble(failures: int, binds: bool) -> None:
+    """It is sent four times within a second; what the server refuses for a reason is not sent again."""
+    server, clock, writer = scene()
+    server.failures = [failure(500, "InternalError", "etcd is away")] * failures
+    binding = asyncio.create_task(writer.bind(POD, "n1"))
+    await clock.advance(0)
+    for _ in range(4):
+        await clock.advance(0.3)
+    assert binding.done()
+    assert (binding.exception() is None) == binds
+    assert len(server.calls) == 4
+
+
 async def test_statuses_leave_room_for_bindings() -> None:
     """However many pods fit nowhere (without backoff: all of them, all the time), few patches are under way."""
     server, clock, rng = Slow(), VirtualClock(), random.Random(1)

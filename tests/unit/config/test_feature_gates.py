@@ -194,3 +194,11 @@ def test_one_line_may_be_altered() -> None:
     assert not altered.follows(POD_WIDE_RESIZE)
     assert altered != old
     assert altered.altered({"StorageCapacityScoring": False}, [IMAGE_VOLUMES_COUNT]) == old
+
+
+def test_gates_that_are_not_followed() -> None:
+    """They may be on, and say what is missing; in 1.36, all were followed as they were."""
+    assert FeatureGates().not_followed() == []
+    (missing,) = FeatureGates.parse("DRANodeAllocatableResources=true").not_followed()
+    assert missing.startswith("DRANodeAllocatableResources: ")
+    assert FeatureGates.parse("DRANodeAllocatableResources=true", emulated_version="1.36").not_followed() == []

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from kubesched.objects.base import Json
+from kubesched.objects.pod import RUN_SECONDS
 
-RUN_SECONDS: Final = "kubesched.io/run-seconds"
 EXIT_CODE: Final = "kubesched.io/exit-code"
 _CONDITIONS: Final = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady")
 

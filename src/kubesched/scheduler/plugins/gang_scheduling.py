@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from kubesched.config.behaviours import GROUPS_ARE_DECIDED_AS_ONE
 from kubesched.objects import Pod, PodGroup
 from kubesched.scheduler.columns import PodTemplate
 from kubesched.scheduler.framework import (
@@ -17,6 +18,9 @@ from kubesched.scheduler.framework import (
     Handle,
     Hint,
     PermitPlugin,
+    PlacementFeasiblePlugin,
+    PlacementProgress,
+    PodGroupInfo,
     PodGroupState,
     PodInfo,
     PreEnqueuePlugin,
@@ -32,7 +36,7 @@ TOO_FEW_PODS: Final = "waiting for minCount pods from a gang to appear in schedu
 WAITING_FOR_OTHERS: Final = Status(Code.WAIT, ("waiting for minCount pods from a gang to be scheduled",))
 
 
-class GangScheduling(PreEnqueuePlugin, PermitPlugin):
+class GangScheduling(PreEnqueuePlugin, PermitPlugin, PlacementFeasiblePlugin):
     """Holds the pods of a gang back until `minCount` of them are there, and again until as many have a node."""
 
     name = NAME
@@ -40,6 +44,8 @@ class GangScheduling(PreEnqueuePlugin, PermitPlugin):
     def __init__(self, args: None, handle: Handle) -> None:
         self._handle = handle
         self._groups = handle.objects.of(PodGroup)
+        changed = EventHint(ClusterEvent(Resource.POD_GROUP, Action.UPDATE), _after_group_changed, per_template=True)
+        self._events_of_changes = (changed,) if handle.gates.follows(GROUPS_ARE_DECIDED_AS_ONE) else ()
 
     def concerns(self, pod: PodTemplate) -> bool:
         return pod.spec.scheduling_group is not None
@@ -48,6 +54,7 @@ class GangScheduling(PreEnqueuePlugin, PermitPlugin):
         return (
             EventHint(ClusterEvent(Resource.POD, Action.ADD), _after_pod_added, per_template=True),
             EventHint(ClusterEvent(Resource.POD_GROUP, Action.ADD), _after_group_added, per_template=True),
+            *self._events_of_changes,
         )
 
     def pre_enqueue(self, pod: PodInfo) -> Status:
@@ -86,6 +93,18 @@ class GangScheduling(PreEnqueuePlugin, PermitPlugin):
                 waiting.allow(NAME)
         return SUCCESS, 0
 
+    def placement_feasible(self, group: PodGroupInfo, progress: PlacementProgress) -> Status:
+        """A gang needs `minCount` pods with a node, any other group one."""
+        known = self._groups.get(group.name, group.namespace)
+        gang = known.spec.scheduling_policy.gang if known is not None else None
+        min_count = gang.min_count if gang is not None else 1
+        so_far = f"{progress.scheduled} scheduled, {progress.remaining} remaining"
+        if progress.remaining + progress.scheduled < min_count:
+            return Status.unschedulable(f"minCount ({min_count}) cannot be satisfied: {so_far}")
+        if progress.scheduled < min_count:
+            return Status(Code.WAIT, (f"minCount ({min_count}) is not yet satisfied: {so_far}",))
+        return SUCCESS
+
     def _state(self, group: PodGroup) -> PodGroupState:
         metadata = group.metadata
         return self._handle.pod_groups.get(metadata.namespace, metadata.name) or PodGroupState()
@@ -105,3 +124,11 @@ def _after_group_added(pod: PodInfo, old: None, new: PodGroup) -> Hint:
     mine = pod.template.spec.scheduling_group
     is_mine = mine is not None and new.metadata.key == f"{pod.template.namespace}/{mine.pod_group_name}"
     return Hint.QUEUE if is_mine else Hint.SKIP
+
+
+def _after_group_changed(pod: PodInfo, old: PodGroup, new: PodGroup) -> Hint:
+    """The pod's own gang needs fewer pods than before."""
+    before, now = old.spec.scheduling_policy.gang, new.spec.scheduling_policy.gang
+    if before is None or now is None or now.min_count >= before.min_count:
+        return Hint.SKIP
+    return _after_group_added(pod, None, new)

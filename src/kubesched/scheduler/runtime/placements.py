@@ -8,8 +8,11 @@ from kubesched.errors import PluginError
 from kubesched.scheduler.framework import (
     MAX_SCORE,
     SUCCESS,
+    Code,
     Placement,
+    PlacementFeasiblePlugin,
     PlacementGeneratePlugin,
+    PlacementProgress,
     PlacementScorePlugin,
     PodGroupAssignments,
     PodGroupInfo,
@@ -23,10 +26,14 @@ class Placements:
     """A profile's plugins that say where a whole group could go, and which of these places is best."""
 
     def __init__(
-        self, generator: PlacementGeneratePlugin | None, scorers: Sequence[tuple[PlacementScorePlugin, int]]
+        self,
+        generator: PlacementGeneratePlugin | None,
+        scorers: Sequence[tuple[PlacementScorePlugin, int]],
+        judges: Sequence[PlacementFeasiblePlugin] = (),
     ) -> None:
         self._generator = generator
         self._scorers = scorers
+        self._judges = judges
 
     def generate(self, group: PodGroupInfo, everywhere: Placement) -> tuple[Sequence[Placement], Status]:
         """The placements to try: without a plugin, all nodes together."""
@@ -40,6 +47,24 @@ class Placements:
         if status.is_success and not placements:
             status = Status.unschedulable(NO_PLACEMENTS)
         return placements, status if status.is_success else status.by(plugin.name)
+
+    def feasible(self, group: PodGroupInfo, progress: PlacementProgress) -> Status:
+        """Whether the group can be placed, given how far it has come (RunPlacementFeasiblePlugins)."""
+        answer = SUCCESS
+        for plugin in self._judges:
+            try:
+                status = plugin.placement_feasible(group, progress)
+            except Exception as error:
+                status = Status.failed(PluginError.raised(plugin.name, "PlacementFeasible", error))
+            if status.is_wait:
+                answer = status.by(plugin.name)
+            elif status.code is Code.UNSCHEDULABLE:
+                return status.by(plugin.name)
+            elif status.code is Code.ERROR:
+                return Status.failed(f"running PlacementFeasible plugin: {status.message}").by(plugin.name)
+            elif not status.is_success:
+                return Status.failed(f"unexpected status from PlacementFeasible plugin: {status.code}").by(plugin.name)
+        return answer
 
     def score(self, group: PodGroupInfo, feasible: Sequence[PodGroupAssignments]) -> list[int]:
         """The total of all plugins for each feasible placement. Raises PluginError if a plugin fails."""

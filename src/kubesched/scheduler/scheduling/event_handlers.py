@@ -30,7 +30,12 @@ from kubesched.objects import (
 )
 from kubesched.objects.pod import TERMINAL_PHASES
 from kubesched.scheduler.framework import Action, ClusterEvent, ObjectStores, PodInfo, Resource
-from kubesched.scheduler.framework.events import ASSIGNED_POD_ADD, ASSIGNED_POD_DELETE, UNSCHEDULED_POD_ADD
+from kubesched.scheduler.framework.events import (
+    ASSIGNED_POD_ADD,
+    ASSIGNED_POD_DELETE,
+    UNSCHEDULED_POD_ADD,
+    resource_of,
+)
 from kubesched.scheduler.scheduling.device_taint_rules import TaintedSlices
 from kubesched.scheduler.scheduling.node_events import node_events
 from kubesched.scheduler.state.cache import Cache, on_node
@@ -115,6 +120,17 @@ class EventHandlers:
                     self._gone(obj)
         except Exception as error:
             _report(obj, error)
+
+    def serve(self, scheduler_names: Container[str]) -> None:
+        """Schedule the pods of these names from now on, and no others."""
+        before, self._scheduler_names = self._scheduler_names, scheduler_names
+        for pod in [pod for pod in self._pods if not pod.spec.node_name]:
+            name = pod.spec.scheduler_name
+            if name in scheduler_names and name not in before:
+                self.add(pod)
+            elif name in before and name not in scheduler_names and not self._cache.is_assumed(pod.metadata.uid):
+                self._cache.pod_groups.remove(pod)
+                self._queue.delete(pod)
 
     # ---- pods -------------------------------------------------------------------------------------------------
 
@@ -236,7 +252,7 @@ class EventHandlers:
         self._objects.of(type(obj)).set(obj)
         if isinstance(obj, Namespace):
             self._cache.cluster.set_namespace(obj)
-        if (resource := EVENT_RESOURCES.get(type(obj))) is not None:
+        if (resource := self._event_resource(type(obj))) is not None:
             self._queue.move_all(ClusterEvent(resource, action), old, obj)
         elif isinstance(obj, DeviceTaintRule):
             self._rule_changed(obj, old)
@@ -247,10 +263,15 @@ class EventHandlers:
         self._objects.of(type(obj)).remove(obj)
         if isinstance(obj, Namespace):
             self._cache.cluster.remove_namespace(obj.metadata.name)
-        if (resource := EVENT_RESOURCES.get(type(obj))) is not None:
+        if (resource := self._event_resource(type(obj))) is not None:
             self._queue.move_all(ClusterEvent(resource, Action.DELETE), obj, None)
         elif isinstance(obj, DeviceTaintRule):
             self._rule_changed(obj)
+
+    def _event_resource(self, kind: type) -> Resource | str | None:
+        """None for kinds that wake no pod, unless a plugin asked for them."""
+        known = EVENT_RESOURCES.get(kind)
+        return known if known is not None or kind not in self._objects.watched else resource_of(kind)
 
     def _rule_changed(self, *rules: DeviceTaintRule | None) -> None:
         """To waiting pods, the slices have changed whose devices have other taints now."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
 from kubesched.clock import Clock, utc
-from kubesched.errors import ClientError, IllegalTransitionError
+from kubesched.errors import ClientError, IllegalTransitionError, PluginError
 from kubesched.objects import Pod
 from kubesched.objects.pod import PodCondition
 from kubesched.scheduler.framework import NominatingInfo, ObjectStores, PodInfo, QueuedPod
@@ -34,7 +34,10 @@ class FailureHandler:
         start_task: StartTask,
         clock: Clock,
         observer: AttemptObserver,
+        plugin_failed: Callable[[str, str], None] = lambda plugin, problem: None,
     ) -> None:
+        """`plugin_failed` is called with the name of a plugin that raised, and with what."""
+        self._plugin_failed = plugin_failed
         self._queue = queue
         self._pods = objects.of(Pod)
         self._info_of = info_of
@@ -53,6 +56,8 @@ class FailureHandler:
         else:
             self._observer.failed(profile.name, elapsed)
             log.error("Error scheduling pod; retrying", status.error or status.message, pod=queued.info.key)
+            if isinstance(status.error, PluginError):
+                self._plugin_failed(status.error.plugin, status.error.problem)
         queued.forget_rejections()
         if rejected.diagnosis is not None:
             queued.unschedulable_plugins = frozenset(rejected.diagnosis.unschedulable_plugins)

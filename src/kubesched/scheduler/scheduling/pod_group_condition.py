@@ -13,15 +13,18 @@ from kubesched.objects.meta import Condition
 from kubesched.scheduler.framework import ApiWriter, ObjectStores, PodGroupInfo, Status
 from kubesched.telemetry.logging import log
 
+INITIALLY_SCHEDULED: Final = "PodGroupInitiallyScheduled"
 SCHEDULED: Final = "PodGroupScheduled"
+"""What it was called up to Kubernetes 1.36."""
 # Seconds before each further try, with what is known of the group by then.
 PAUSES: Final = (0.05, 0.25, 1.0, 5.0)
 
 
 class PodGroupConditions:
-    """Writes `PodGroupScheduled`. A group that was scheduled once stays so, whatever becomes of later pods."""
+    """Writes one condition. A group that was scheduled once stays so, whatever becomes of later pods."""
 
-    def __init__(self, objects: ObjectStores, clock: Clock) -> None:
+    def __init__(self, objects: ObjectStores, clock: Clock, condition_type: str = INITIALLY_SCHEDULED) -> None:
+        self._type = condition_type
         self._groups = objects.of(PodGroup)
         self._clock = clock
         self._meant: dict[str, Status] = {}
@@ -69,7 +72,7 @@ class PodGroupConditions:
         if known is None:
             log.warning("Pod group is gone: its status is not written", podGroup=group.key)
             return None
-        conditions = self._changed(known, _condition(status))
+        conditions = self._changed(known, self._condition(status))
         if conditions is None:
             return None
         body = {
@@ -87,7 +90,7 @@ class PodGroupConditions:
 
     def _changed(self, group: PodGroup, new: Condition) -> list[Condition] | None:
         """The group's conditions with the new one; None if there is nothing to write."""
-        old = next((condition for condition in group.status.conditions if condition.type == SCHEDULED), None)
+        old = next((condition for condition in group.status.conditions if condition.type == self._type), None)
         if old is not None and old.status == "True" != new.status:
             return None
         is_same_status = old is not None and old.status == new.status
@@ -98,11 +101,10 @@ class PodGroupConditions:
         )
         if new == old:
             return None
-        return [*(condition for condition in group.status.conditions if condition.type != SCHEDULED), new]
+        return [*(condition for condition in group.status.conditions if condition.type != self._type), new]
 
-
-def _condition(status: Status) -> Condition:
-    if status.is_success:
-        return Condition(type=SCHEDULED, status="True", reason="Scheduled")
-    reason = "Unschedulable" if status.is_rejection else "SchedulerError"
-    return Condition(type=SCHEDULED, status="False", reason=reason, message=status.message)
+    def _condition(self, status: Status) -> Condition:
+        if status.is_success:
+            return Condition(type=self._type, status="True", reason="Scheduled", message=status.message)
+        reason = "Unschedulable" if status.is_rejection else "SchedulerError"
+        return Condition(type=self._type, status="False", reason=reason, message=status.message)

@@ -17,6 +17,7 @@ from kubesched.scheduler.framework import (
     SUCCESS,
     ClusterTables,
     NominatingInfo,
+    Nominations,
     Placement,
     PodGroupAssignments,
     PodGroupInfo,
@@ -59,10 +60,16 @@ class GroupResult:
     status: Status
     pods: list[PodResult] = field(default_factory=list)
     waits_for_preemption: bool = False
+    nominations: Nominations = field(default_factory=dict)
 
     @property
     def is_feasible(self) -> bool:
         return self.status.is_success or self.waits_for_preemption
+
+    @property
+    def nodes(self) -> dict[str, str]:
+        """The node of each pod that got one, by uid."""
+        return {pod.queued.uid: pod.decision.node_name for pod in self.pods if pod.decision is not None}
 
 
 class GroupTrial:
@@ -93,26 +100,30 @@ class GroupTrial:
         Pods that do not fit make room for themselves, unless `preempts` is False.
         """
         if not self._topology_aware:
-            return await self.run_within(members, None, preempts=preempts)
+            return await self.run_within(group, members, None, preempts=preempts)
         everywhere = Placement("", self._cluster.view())
         placements, status = self._profile.placements.generate(group, everywhere)
         if not status.is_success:
             return GroupResult(status)
         results: list[GroupResult] = []
         for within in [None if placement is everywhere else NodeSubset(placement.nodes) for placement in placements]:
-            result = await self.run_within(members, within, preempts=preempts)
+            result = await self.run_within(group, members, within, preempts=preempts)
             if not (result.is_feasible or result.status.is_rejection):
                 return result
             results.append(result)
         feasible = [(p, result) for p, result in zip(placements, results, strict=True) if result.is_feasible]
         if not feasible:
             first = results[0]
-            problem = f"0/{len(placements)} placements are available, first placement status: {GROUP_UNSCHEDULABLE}"
-            return GroupResult(Status.unschedulable(problem), first.pods)
+            return GroupResult(self._nowhere(len(placements), first.status), first.pods)
         return self._best(group, feasible)
 
+    @staticmethod
+    def _nowhere(placements: int, first: Status) -> Status:
+        problem = f"0/{placements} placements are available, first placement status: {GROUP_UNSCHEDULABLE}"
+        return Status.unschedulable(problem)
+
     async def run_within(
-        self, members: Sequence[QueuedPod], within: NodeSubset | None, *, preempts: bool = True
+        self, group: PodGroupInfo, members: Sequence[QueuedPod], within: NodeSubset | None, *, preempts: bool = True
     ) -> GroupResult:
         """Try the pods one after the other. A gang's Permit says whether enough of them got a node."""
         result = GroupResult(Status.unschedulable(GROUP_UNSCHEDULABLE))
@@ -184,13 +195,7 @@ class GroupTrial:
     def _best(self, group: PodGroupInfo, feasible: Sequence[tuple[Placement, GroupResult]]) -> GroupResult:
         if len(feasible) == 1:
             return feasible[0][1]
-        assignments = [
-            PodGroupAssignments(
-                placement,
-                {pod.queued.uid: pod.decision.node_name for pod in result.pods if pod.decision is not None},
-            )
-            for placement, result in feasible
-        ]
+        assignments = [PodGroupAssignments(placement, result.nodes) for placement, result in feasible]
         try:
             totals = self._profile.placements.score(group, assignments)
         except PluginError as error:

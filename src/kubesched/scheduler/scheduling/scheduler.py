@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from kubesched.clock import Clock
@@ -54,6 +54,15 @@ class Scheduler:
         self._clock = clock
         self._observer = observer
         self._pod_groups = pod_groups
+        self._is_deciding = False
+        self._between: list[Callable[[], None]] = []
+
+    def between_decisions(self, action: Callable[[], None]) -> None:
+        """Do something while no decision is being made: now, or when the one that is being made has ended."""
+        if self._is_deciding:
+            self._between.append(action)
+        else:
+            action()
 
     async def run(self) -> None:
         """Schedule until cancelled or until the queue is closed."""
@@ -64,7 +73,11 @@ class Scheduler:
                 queued = self.queue.try_pop() or await self.queue.pop()
                 if queued is None:
                     return
+                self._is_deciding = True
                 await self.schedule_one(queued)
+                self._is_deciding = False
+                if self._between:
+                    self._catch_up()
                 if clock.monotonic() > turn_ends:
                     break
             await asyncio.sleep(0)
@@ -104,10 +117,20 @@ class Scheduler:
         """Try every pod that is ready now, once, and bind those that need not wait. For simulations and library use."""
         attempts = 0
         while (queued := self.queue.try_pop()) is not None:
+            self._is_deciding = True
             await self.schedule_one(queued)
+            self._is_deciding = False
+            if self._between:
+                self._catch_up()
             attempts += 1
         await self.tasks.settle()
         return attempts
+
+    def _catch_up(self) -> None:
+        """Do what waited for the end of a decision."""
+        actions, self._between = self._between, []
+        for action in actions:
+            action()
 
     async def _schedule_group(self, pod_groups: PodGroupCycle, first: QueuedPod) -> None:
         members = [queued for queued in pod_groups.take_others(first) if self._profile_of(queued) is not None]

@@ -69,5 +69,5 @@ def test_a_pod_group_whose_priority_is_refused(priority_classes: Api, spec: dict
 
 
 def test_a_pod_group_without_any_class(api: Api) -> None:
-    """It stays as it is: that means 0."""
-    assert create_group(api) == {}
+    """Its priority is 0."""
+    assert create_group(api) == {"priority": 0}

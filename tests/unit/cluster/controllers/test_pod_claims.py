@@ -54,7 +54,7 @@ metadata: {name: c}
 spec: {devices: {requests: [{name: r, exactly: {deviceClassName: gpu}}]}}
 """
 GROUP = """
-apiVersion: scheduling.k8s.io/v1alpha2
+apiVersion: scheduling.k8s.io/v1beta1
 kind: PodGroup
 metadata: {name: g}
 spec:
@@ -210,7 +210,7 @@ async def test_a_group_has_one_claim_for_all_of_its_pods(unscheduled: Any) -> No
     await unscheduled.advance(0.3)
     (claim,) = unscheduled.items(CLAIMS)
     (owner,) = claim["metadata"]["ownerReferences"]
-    assert (owner["apiVersion"], owner["kind"], owner["name"]) == ("scheduling.k8s.io/v1alpha2", "PodGroup", "g")
+    assert (owner["apiVersion"], owner["kind"], owner["name"]) == ("scheduling.k8s.io/v1beta1", "PodGroup", "g")
     expected = [{"name": "gpu", "resourceClaimName": claim["metadata"]["name"]}]
     assert told(unscheduled, GROUPS, "g") == expected
     assert told(unscheduled, "pods", "p") == told(unscheduled, "pods", "q") == expected

@@ -48,7 +48,7 @@ spec:
 """
 NAMED, GENERATED = "resourceClaimName: c", "resourceClaimTemplateName: one-gpu"
 GROUP = """
-apiVersion: scheduling.k8s.io/v1alpha2
+apiVersion: scheduling.k8s.io/v1beta1
 kind: PodGroup
 metadata: {name: g}
 spec: {schedulingPolicy: {basic: {}}, resourceClaims: [{name: gpu, resourceClaimName: c}]}

@@ -15,18 +15,22 @@ from kubesched.config import FeatureGates, behaviours
 from kubesched.config.behaviours import BEHAVIOURS, Behaviour
 from kubesched.config.default_plugins import default_plugins
 from kubesched.config.versions import Version
-from kubesched.objects import Namespace, PodDisruptionBudget, ResourceClaim, ResourceSlice, convert
+from kubesched.objects import DeviceTaintRule, Namespace, PodDisruptionBudget, ResourceClaim, ResourceSlice, convert
 from kubesched.objects.dra import DeviceClaimConfiguration
 from kubesched.objects.pod_resources import scheduled_usage
 from kubesched.scheduler.build import resource_features
-from kubesched.scheduler.framework import Action, CycleState, Diagnosis, Resource
+from kubesched.scheduler.framework import Action, ClusterEvent, CycleState, Diagnosis, ObjectStores, Resource
 from kubesched.scheduler.plugins.default_preemption.budgets import Budgets
 from kubesched.scheduler.plugins.dynamic_resources import DynamicResources
+from kubesched.scheduler.plugins.dynamic_resources.features import DeviceFeatures
+from kubesched.scheduler.plugins.gang_scheduling import GangScheduling
 from kubesched.scheduler.plugins.image_locality import ImageLocality
 from kubesched.scheduler.plugins.inter_pod_affinity import InterPodAffinity
 from kubesched.scheduler.plugins.support.devices.claim_tracker import ClaimTracker
+from kubesched.scheduler.scheduling.device_taint_rules import TaintedSlices
 from kubesched.testing import (
     make_device_class,
+    make_device_taint_rule,
     make_node,
     make_pdb,
     make_pod,
@@ -44,6 +48,26 @@ SHARE = "00000000-0000-4000-8000-000000000001"
 def test_every_behaviour_has_an_example() -> None:
     """A line without one would be a wish."""
     assert {behaviour for behaviour, *_ in EXAMPLES} == set(BEHAVIOURS)
+
+
+def rule_without_selector(gates: FeatureGates) -> Any:
+    """How many taints a device gets."""
+    objects = ObjectStores()
+    parts = TaintedSlices(objects, need_selector=gates.follows(behaviours.RULES_NEED_A_SELECTOR))
+    objects.of(DeviceTaintRule).set(make_device_taint_rule())
+    _, seen = parts.change(None, slices("x"))
+    return len(seen.spec.devices[0].taints)
+
+
+def list_constraints(gates: FeatureGates) -> Any:
+    """What comes of it is in test_dynamic_resources_lists."""
+    return DeviceFeatures.of(gates.altered({"DRAListTypeAttributes": True})).list_constraints
+
+
+def smaller_gang(gates: FeatureGates) -> Any:
+    """Whether a gang of which fewer pods are needed is looked at again; the rest is in test_pod_group_as_one."""
+    events = GangScheduling(None, FakeHandle(gates=gates)).events_to_register()
+    return any(hint.event == ClusterEvent(Resource.POD_GROUP, Action.UPDATE) for hint in events)
 
 
 def node_checks(gates: FeatureGates) -> Any:
@@ -268,6 +292,9 @@ EXAMPLES: list[tuple[Behaviour, Callable[[FeatureGates], Any], Any, Any]] = [
     (behaviours.INCOMPATIBLE_SLICES_ARE_IGNORED, compatibility_groups, "", CANNOT),
     (behaviours.WHOLE_CLAIM_CONFIG, whole_claim_config, [("r0", "r1"), ("r0", "r1")], [()]),
     (behaviours.DELETED_CLAIM_WAKES, deleted_claim, False, True),
+    (behaviours.RULES_NEED_A_SELECTOR, rule_without_selector, 1, 0),
+    (behaviours.CONSTRAINTS_KNOW_LISTS, list_constraints, False, True),
+    (behaviours.GROUPS_ARE_DECIDED_AS_ONE, smaller_gang, False, True),
 ]
 
 

@@ -23,7 +23,7 @@ from kubesched.testing.handle import FakeHandle
 
 GATES = FeatureGates({"DRAWorkloadResourceClaims": True, "GenericWorkload": True})
 OF_GROUP = {"apiGroup": "scheduling.k8s.io", "resource": "podgroups", "name": "group", "uid": "default/group"}
-GROUP_OWNER = {"apiVersion": "scheduling.k8s.io/v1alpha2", "kind": "PodGroup", "name": "group", "uid": "default/group"}
+GROUP_OWNER = {"apiVersion": "scheduling.k8s.io/v1beta1", "kind": "PodGroup", "name": "group", "uid": "default/group"}
 NAMED = {"name": "c", "resourceClaimName": "claim"}
 TEMPLATE = {"name": "c", "resourceClaimTemplateName": "template"}
 GENERATED = [{"name": "c", "resourceClaimName": "claim"}]

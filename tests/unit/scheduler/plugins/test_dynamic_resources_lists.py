@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from kubesched.config import FeatureGates
+from kubesched.config.versions import CURRENT_VERSION, Version
 from kubesched.objects import Pod, convert
 from kubesched.scheduler.framework import CycleState
 from kubesched.scheduler.plugins.dynamic_resources import DynamicResources
@@ -40,10 +41,14 @@ def request(name: str, expression: str = "", count: int = 1) -> dict[str, Any]:
 
 
 def chosen(
-    devices: dict[str, dict[str, Any]], requests: list[dict[str, Any]], *constraints: Any, lists: bool = True
+    devices: dict[str, dict[str, Any]],
+    requests: list[dict[str, Any]],
+    *constraints: Any,
+    lists: bool = True,
+    version: Version = CURRENT_VERSION,
 ) -> str:
     """The names of the devices that a claim gets, or why it gets none."""
-    handle = FakeHandle(gates=FeatureGates({"DRAListTypeAttributes": lists}))
+    handle = FakeHandle(gates=FeatureGates({"DRAListTypeAttributes": lists}, version=version))
     offered = [{"name": name, "attributes": {"links": value}} for name, value in devices.items()]
     handle.load(make_node("n"), make_device_class("gpu"), make_resource_slice("n", node="n", devices=offered))
     handle.load(make_resource_claim(requests=requests, constraints=constraints))
@@ -72,12 +77,42 @@ def test_conditions_look_at_all_values() -> None:
 
 
 @pytest.mark.parametrize("constraint", [MATCH, DISTINCT], ids=["in common", "distinct"])
-@pytest.mark.parametrize("lists", [True, False], ids=["on", "off"])
-def test_constraints_do_not_know_lists(constraint: Any, lists: bool) -> None:
-    """A constraint takes the first such device and no other, whatever the gate says."""
-    devices = {"x": strings("a"), "y": strings("a"), "z": strings("b")}
-    assert chosen(devices, [request("one")], constraint, lists=lists) == "x"
-    assert chosen(devices, TWO, constraint, lists=lists) == CANNOT
+@pytest.mark.parametrize("version", [Version(1, 36), Version(1, 37)], ids=str)
+def test_constraints_that_do_not_know_lists(constraint: Any, version: Version) -> None:
+    """Without the gate, and in 1.36 whatever the gate says, a constraint takes the first such device and no other."""
+    devices, lists = {"x": strings("a"), "y": strings("a"), "z": strings("b")}, version == Version(1, 36)
+    assert chosen(devices, [request("one")], constraint, lists=lists, version=version) == "x"
+    assert chosen(devices, TWO, constraint, lists=lists, version=version) == CANNOT
+
+
+THREE = [*TWO, request("three")]
+
+
+@pytest.mark.parametrize(
+    ("devices", "requests", "constraint", "expected"),
+    [
+        pytest.param({"x": strings("a", "b"), "y": strings("b", "c")}, TWO, MATCH, "xy", id="one in common"),
+        pytest.param({"x": strings("a"), "y": strings("b")}, TWO, MATCH, CANNOT, id="none in common"),
+        pytest.param(
+            {"x": strings("a", "b"), "y": strings("b", "c"), "z": strings("a", "c")},
+            THREE,
+            MATCH,
+            CANNOT,
+            id="each two have one in common, but not all three",
+        ),
+        pytest.param({"x": strings("a", "b"), "y": {"string": "b"}}, TWO, MATCH, "xy", id="a list and a single value"),
+        pytest.param({"x": strings("1"), "y": {"ints": [1]}}, TWO, MATCH, CANNOT, id="of different types"),
+        pytest.param(
+            {"x": strings("a", "b"), "y": strings("b", "c"), "z": strings("c", "d")}, TWO, DISTINCT, "xz", id="disjoint"
+        ),
+        pytest.param({"x": strings("a", "b"), "y": {"string": "b"}}, TWO, DISTINCT, CANNOT, id="not disjoint"),
+    ],
+)
+def test_constraints_look_at_all_values(
+    devices: dict[str, dict[str, Any]], requests: list[dict[str, Any]], constraint: Any, expected: str
+) -> None:
+    """Since 1.37: all devices share a value, or no two do."""
+    assert chosen(devices, requests, constraint) == expected
 
 
 def test_without_the_gate_no_condition_has_an_answer() -> None:

@@ -132,7 +132,7 @@ def test_permit_of_others(pod: Pod, group: PodGroup | None, code: Code) -> None:
 def test_hints(pod: Pod, added: Pod | PodGroup, expected: Hint) -> None:
     """A new pod may complete the gang; the group's policy may be what is missing."""
     handle = FakeHandle()
-    pods, groups = GangScheduling(None, handle).events_to_register()
+    pods, groups, _ = GangScheduling(None, handle).events_to_register()
     hint = pods.hint if isinstance(added, Pod) else groups.hint
     assert hint is not None
     assert hint(handle.cluster.templates.info(pod), None, added) is expected

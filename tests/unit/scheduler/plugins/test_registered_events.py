@@ -80,7 +80,7 @@ REGISTERED: Mapping[str, Events] = {
         Resource.NODE: Action.ADD | Action.UPDATE_NODE_DECLARED_FEATURE,
         Resource.POD: Action.UPDATE,
     },
-    "GangScheduling": {Resource.POD: Action.ADD, Resource.POD_GROUP: Action.ADD},
+    "GangScheduling": {Resource.POD: Action.ADD, Resource.POD_GROUP: Action.ADD | Action.UPDATE},
 }
 """By plugin, in the order of the default configuration."""
 
@@ -89,7 +89,7 @@ def by_resource(hints: Iterable[EventHint]) -> Events:
     """What is registered in several parts here may be one registration there."""
     events = [hint.event for hint in hints]
     return {
-        resource: reduce(or_, (event.action for event in events if event.resource is resource))
+        Resource(resource): reduce(or_, (event.action for event in events if event.resource is resource))
         for resource in {event.resource for event in events}
     }
 

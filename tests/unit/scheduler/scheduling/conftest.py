@@ -35,8 +35,9 @@ class WholeScheduler:
         *gates: str,
         profiles: Sequence[str] = ("default-scheduler",),
         extenders: Sequence[Any] = (),
+        version: Version = Version(1, 36),  # noqa: B008 - a value
     ) -> None:
-        enabled = FeatureGates(dict.fromkeys(gates, True), version=Version(1, 36))
+        enabled = FeatureGates(dict.fromkeys(gates, True), version=version)
         config = default_config(enabled)
         config = replace(config, profiles=tuple(replace(config.profiles[0], scheduler_name=name) for name in profiles))
         self.clock, self.recorder, api = VirtualClock(), RecordingRecorder(), MemoryApi()
@@ -52,6 +53,12 @@ class WholeScheduler:
         async def deliver() -> None:
             for obj in objects:
                 self.parts.handlers.add(obj)
+
+        self._runner.run(deliver())
+
+    def update(self, old: Any, new: Any) -> None:
+        async def deliver() -> None:
+            self.parts.handlers.update(old, new)
 
         self._runner.run(deliver())
 

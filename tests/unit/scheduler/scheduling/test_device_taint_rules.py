@@ -35,7 +35,7 @@ def taints(bench: Any) -> dict[str, list[str]]:
 @pytest.mark.parametrize(
     ("selector", "tainted"),
     [
-        pytest.param(None, "xy", id="no selector: all devices"),
+        pytest.param(None, "", id="no selector: no device"),
         pytest.param({}, "xy", id="an empty selector: all devices"),
         pytest.param({"driver": "gpu.example.com"}, "xy", id="the driver"),
         pytest.param({"driver": "other"}, "", id="another driver"),
@@ -61,7 +61,7 @@ async def test_a_rule_taints_the_devices_that_it_selects(
 async def test_taints_come_and_go_with_rules_and_slices(new_bench: Any) -> None:
     """Whatever changes, each device has its own taints and those of the rules that there are now."""
     bench = new_bench(gates=ON)
-    first, second = make_device_taint_rule("1", key="a"), make_device_taint_rule("2", key="b")
+    first, second = (make_device_taint_rule(str(k), key=key, selector={}) for k, key in ((1, "a"), (2, "b")))
     bench.add(first, second, gpus("x"))
     assert taints(bench) == {"x": ["a", "b"]}
     elsewhere = make_device_taint_rule("1", key="a", selector={"device": "y"})
@@ -113,7 +113,7 @@ async def test_a_rule_wakes_pods_as_its_slices_would(new_bench: Any) -> None:
 async def test_a_pod_waits_until_the_rule_is_gone(new_bench: Any, gates: FeatureGates, effect: str, node: str) -> None:
     """Its device is tainted, in the words that kube-scheduler has for it."""
     bench = new_bench(gates=gates)
-    rule = make_device_taint_rule(effect=effect)
+    rule = make_device_taint_rule(effect=effect, selector={})
     bench.add(make_node("n"), make_device_class(), make_resource_claim(), gpus("x"), rule)
     bench.add(make_pod("web", spec={"resourceClaims": [{"name": "c", "resourceClaimName": "claim"}]}))
     await bench.schedule()

@@ -16,7 +16,7 @@ from kubesched.scheduler.framework import SUCCESS, ObjectStores, PodGroupInfo, S
 from kubesched.scheduler.scheduling.pod_group_condition import PodGroupConditions
 from kubesched.testing.fake_api_server import FakeApiServer
 
-GROUPS = "/apis/scheduling.k8s.io/v1alpha2/podgroups"
+GROUPS = "/apis/scheduling.k8s.io/v1beta1/podgroups"
 GROUP = PodGroupInfo("default", "group")
 UNSCHEDULABLE = Status.unschedulable("pod group is unschedulable")
 
@@ -54,14 +54,14 @@ async def test_two_outcomes_in_quick_succession() -> None:
     scene = Scene()
     first = scene.write(UNSCHEDULABLE)
     await scene.clock.advance(0)
-    assert scene.found == {"PodGroupScheduled": "False"}
+    assert scene.found == {"PodGroupInitiallyScheduled": "False"}
     writing = scene.write(SUCCESS)
     await scene.clock.advance(0.1)
     scene.hear()
     await scene.clock.advance(10)
     assert writing.done()
     assert first.done()
-    assert scene.found == {"PodGroupScheduled": "True"}
+    assert scene.found == {"PodGroupInitiallyScheduled": "True"}
 
 
 async def test_the_newest_outcome_is_the_last_one_written() -> None:
@@ -96,7 +96,7 @@ async def test_the_conditions_of_others_stay() -> None:
     scene.hear()
     await scene.clock.advance(10)
     assert writing.done()
-    assert scene.found == {"Theirs": "True", "PodGroupScheduled": "True"}
+    assert scene.found == {"Theirs": "True", "PodGroupInitiallyScheduled": "True"}
 
 
 async def test_tries_end(capsys: pytest.CaptureFixture[str]) -> None:

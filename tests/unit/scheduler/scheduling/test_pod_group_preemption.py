@@ -12,6 +12,7 @@ from kubesched.objects import Node, Pod, PodGroup
 from kubesched.scheduler.framework import (
     SUCCESS,
     Code,
+    Nominations,
     Plugin,
     PodGroupDryRun,
     PodGroupInfo,
@@ -209,11 +210,13 @@ class Answering(PodGroupPostFilterPlugin):
     def __init__(self, answer: Status | None) -> None:
         self._answer = answer
 
-    async def pod_group_post_filter(self, group: PodGroup, pods: Sequence[PodInfo], dry_run: PodGroupDryRun) -> Status:
+    async def pod_group_post_filter(
+        self, group: PodGroup, pods: Sequence[PodInfo], dry_run: PodGroupDryRun
+    ) -> tuple[Nominations, Status]:
         dry_run.remove(list(dry_run.placed()))
         if self._answer is None:
             raise RuntimeError("out of order")
-        return self._answer
+        return {}, self._answer
 
 
 @dataclass
@@ -301,9 +304,10 @@ async def test_others_have_their_turn_between_rehearsals(new_bench: Any) -> None
     """A large cluster has many pods that could go."""
     turns = list[str]()
 
-    async def try_group() -> GroupResult:
-        turns.append("rehearsal")
-        return GroupResult(SUCCESS)
+    class Trial:
+        async def run(self, *group: object, preempts: bool) -> GroupResult:
+            turns.append("rehearsal")
+            return GroupResult(SUCCESS)
 
     async def other() -> None:
         for _ in range(3):
@@ -311,7 +315,8 @@ async def test_others_have_their_turn_between_rehearsals(new_bench: Any) -> None
             await asyncio.sleep(0)
 
     task = asyncio.create_task(other())
-    dry_run = CacheDryRun(new_bench().cache, try_group)
+    trial, group = cast("GroupTrial", Trial()), PodGroupInfo("default", "gang")
+    dry_run = CacheDryRun(new_bench().cache, trial, group, [], GroupResult(SUCCESS))
     for _ in range(3):
         await dry_run.run()
     await task

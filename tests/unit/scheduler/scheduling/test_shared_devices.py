@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from kubesched.config import FeatureGates
+from kubesched.config.versions import Version
 from kubesched.objects import Pod, ResourceClaim
 from kubesched.testing import (
     make_device_class,
@@ -77,7 +78,7 @@ async def test_a_pod_that_cannot_be_where_the_device_is(new_bench: Any) -> None:
     bench.add(member("p0", "claim", cpu="1"), member("p1", "claim", cpu="1"))
     await bench.schedule()
     assert [bench.pod(name).spec.node_name for name in ("p0", "p1")] == ["", ""]
-    message = "0/2 nodes are available: 1 Insufficient cpu, 1 resourceclaim not available on the node. "
+    message = "0/2 nodes are available: 1 Insufficient cpu, 1 resourceclaim not available on the node."
     assert [note for note in bench.notes("FailedScheduling") if note.startswith(message)] != []
     assert claim_of(bench).status.allocation is None
     bench.handlers.update(make_node("n", cpu="1"), make_node("n", cpu="2"))
@@ -136,9 +137,13 @@ async def test_a_claim_of_the_group_is_reserved_once(new_bench: Any) -> None:
     assert [(consumer.resource, consumer.name) for consumer in consumers] == [("podgroups", "group")]
 
 
-async def test_a_group_whose_devices_are_out_of_reach_gets_others(new_bench: Any) -> None:
-    """First it gives up its reservation, then the devices, then it looks for new ones: attempt by attempt."""
-    bench = new_bench(gates=FeatureGates(GROUP_CLAIMS))
+@pytest.mark.parametrize("version", [Version(1, 36), Version(1, 37)], ids=str)
+async def test_a_group_whose_devices_are_out_of_reach_gets_others(new_bench: Any, version: Version) -> None:
+    """In 1.36, it first gives up its reservation, then the devices, then it looks for new ones: attempt by attempt.
+    Since 1.37 it gives up what none but the group has at once.
+    """
+    gang = {"GangScheduling": True} if version < Version(1, 37) else {}
+    bench = new_bench(gates=FeatureGates({**GROUP_CLAIMS, **gang}, version=version))
     entry = {"name": "claim", "resourceClaimName": "claim"}
     bench.add(make_node("n"), make_device_class(), make_pod_group(min_count=2, spec={"resourceClaims": [entry]}))
     bench.add(make_resource_slice(node="n", devices=("x",)))
@@ -148,14 +153,16 @@ async def test_a_group_whose_devices_are_out_of_reach_gets_others(new_bench: Any
     group = {"apiGroup": "scheduling.k8s.io", "resource": "podgroups", "name": "group", "uid": "default/group"}
     bench.add(make_resource_claim(allocation=allocation, reserved_for=[group]))
     bench.add(member("p0", "claim"), member("p1", "claim"))
-    for _ in range(3):
+    for _ in range(3 if gang else 2):
         await bench.schedule(after=60)
     assert bench.places() == {"p0": "n", "p1": "n"}
+    assert [consumer.resource for consumer in claim_of(bench).status.reserved_for] == ["podgroups"]
+    if not gang:
+        return
     unavailable = "0/1 nodes are available: 1 resourceclaim not available on the node."
     notes = bench.notes("FailedScheduling")
     assert f"{unavailable} ResourceClaim unreserved for PodGroup" in notes
     assert any(note.startswith(f"{unavailable} deallocation of ResourceClaim completed") for note in notes)
-    assert [consumer.resource for consumer in claim_of(bench).status.reserved_for] == ["podgroups"]
 
 
 async def test_a_claim_of_the_group_that_takes_resources_from_the_node(new_bench: Any) -> None:

@@ -46,7 +46,7 @@ class PriorityClassAdmission(AdmissionPlugin):
 
 
 class PodGroupAdmission(AdmissionPlugin):
-    """As with the gate WorkloadAwarePreemption; but a group to which no class applies stays without a priority."""
+    """A group has the priority of its class; 0 if no class applies."""
 
     def __init__(self, context: AdmissionContext) -> None:
         self._resource = context.resource
@@ -64,8 +64,9 @@ class PodGroupAdmission(AdmissionPlugin):
                 "based on the priority class set in the spec"
             )
             raise status.forbidden(self._resource, name, message)
+        spec["priority"] = priority
         if chosen is not None:
-            spec["priorityClassName"], spec["priority"] = chosen["metadata"]["name"], priority
+            spec["priorityClassName"] = chosen["metadata"]["name"]
 
 
 PRIORITY_CLASSES = "priorityclasses.scheduling.k8s.io"

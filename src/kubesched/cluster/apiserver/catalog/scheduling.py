@@ -9,11 +9,43 @@ from kubesched.cluster.apiserver.admission.priority_classes import PodGroupAdmis
 from kubesched.cluster.apiserver.catalog.parts import EVENT_FIELDS, status_of
 from kubesched.cluster.apiserver.defaulting import cluster as cluster_defaults
 from kubesched.cluster.apiserver.event_conversion import EVENTS_GROUP
-from kubesched.cluster.apiserver.resource import Resource, Rules, SelectableField
+from kubesched.cluster.apiserver.pod_group_conversion import POD_GROUPS_1_36, WORKLOADS_1_36
+from kubesched.cluster.apiserver.resource import Conversion, Resource, Rules, SelectableField
 from kubesched.cluster.apiserver.tables import cluster as cluster_tables
 from kubesched.cluster.apiserver.tables import workloads as workload_tables
 from kubesched.cluster.apiserver.validation import cluster as cluster_rules
 from kubesched.cluster.apiserver.validation.names import path_segment_problems
+
+
+def _groups(
+    version: str,
+    schema: str = "v1beta1",
+    group_conversion: Conversion | None = None,
+    workload_conversion: Conversion | None = None,
+) -> tuple[Resource, Resource]:
+    """Pod groups and workloads in one of their API versions; all are stored as v1beta1."""
+    return (
+        Resource(
+            group="scheduling.k8s.io",
+            version=version,
+            kind="PodGroup",
+            plural="podgroups",
+            struct_name=f"scheduling.{schema}.PodGroup",
+            subresources=(status_of("PodGroup"),),
+            table=workload_tables.POD_GROUPS,
+            rules=Rules(default=cluster_defaults.default_pod_group, admission=PodGroupAdmission),
+            conversion=group_conversion,
+        ),
+        Resource(
+            group="scheduling.k8s.io",
+            version=version,
+            kind="Workload",
+            plural="workloads",
+            struct_name=f"scheduling.{schema}.Workload",
+            conversion=workload_conversion,
+        ),
+    )
+
 
 SCHEDULING: Final = (
     Resource(
@@ -46,23 +78,9 @@ SCHEDULING: Final = (
             validate=cluster_rules.runtime_class_problems, validate_update=cluster_rules.runtime_class_update_problems
         ),
     ),
-    Resource(
-        group="scheduling.k8s.io",
-        version="v1alpha2",
-        kind="PodGroup",
-        plural="podgroups",
-        struct_name="scheduling.v1alpha2.PodGroup",
-        subresources=(status_of("PodGroup"),),
-        table=workload_tables.POD_GROUPS,
-        rules=Rules(default=cluster_defaults.default_pod_group, admission=PodGroupAdmission),
-    ),
-    Resource(
-        group="scheduling.k8s.io",
-        version="v1alpha2",
-        kind="Workload",
-        plural="workloads",
-        struct_name="scheduling.v1alpha2.Workload",
-    ),
+    *_groups("v1beta1"),
+    *_groups("v1alpha3"),
+    *_groups("v1alpha2", schema="v1alpha2", group_conversion=POD_GROUPS_1_36, workload_conversion=WORKLOADS_1_36),
 )
 
 DEVICES: Final = (

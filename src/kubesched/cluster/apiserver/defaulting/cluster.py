@@ -74,7 +74,7 @@ def default_limit_range(limit_range: Json) -> None:
 
 
 def default_pod_group(group: Json) -> None:
-    group.setdefault("spec", {}).setdefault("disruptionMode", "Pod")
+    group.setdefault("spec", {}).setdefault("disruptionMode", {"single": {}})
 
 
 def default_resource_claim(claim: Json) -> None:

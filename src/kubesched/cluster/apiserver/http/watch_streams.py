@@ -38,14 +38,14 @@ class WatcherGroup:
     """The watchers of one resource: woken together, at most once per pause. What they read alike is encoded once."""
 
     def __init__(self) -> None:
-        self._woken: set[asyncio.Event] = set()
+        self._woken: dict[asyncio.Event, None] = {}  # in the order in which they came
         self._scheduled = False
         self._last = 0.0
         self._batches: dict[Hashable, Batch] = {}  # of the last beat
 
     def join(self, event: asyncio.Event) -> Callable[[], None]:
-        self._woken.add(event)
-        return lambda: self._woken.discard(event)
+        self._woken[event] = None
+        return lambda: self._woken.pop(event, None)
 
     def touch(self) -> None:
         if self._scheduled or not self._woken:

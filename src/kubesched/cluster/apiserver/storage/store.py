@@ -159,7 +159,7 @@ class Store:
             return
         self._unsettled.append((bucket, change))
         bucket.unsettled.append(change)
-        if self._flush is None:
+        if self._flush is None and not self.failed:  # a disk that has room again must not get what comes after a gap
             self._flush = asyncio.get_running_loop().create_task(self._flush_one(self._journal))
 
     async def _flush_one(self, journal: Journal) -> None:

@@ -163,9 +163,12 @@ def _pod_template(value: Json, now: float) -> list[Any]:
 def _pod_group(value: Json, now: float) -> list[Any]:
     spec = value.get("spec") or {}
     policy = "Gang" if "gang" in (spec.get("schedulingPolicy") or {}) else "Basic"
-    scheduled = condition_status(value, "PodGroupScheduled")
+    scheduled = condition_status(value, "PodGroupInitiallyScheduled")
     state = {"": "Pending", "True": "Scheduled"}.get(scheduled, "Unschedulable")
-    reference = (spec.get("podGroupTemplateRef") or {}).get("workload") or {}
+    for condition in (value.get("status") or {}).get("conditions") or ():
+        if condition.get("type") == "DisruptionTarget":
+            state = condition.get("reason", "")
+    reference = spec.get("workloadRef") or {}
     return [name_of(value), policy, reference.get("workloadName") or NONE, state, age_of(value, now)]
 
 

@@ -70,15 +70,16 @@ class Budgets:
             broken[k] = info is not None and self._breaks(info, evicted)
         return broken
 
-    def broken_by_units(self, units: Sequence[Sequence[PodInfo]]) -> list[bool]:
-        """Which units, each evicted as a whole and wherever its pods are, a budget protects once those before are gone.
+    def broken_by_units(self, units: Sequence[Sequence[PodInfo]], *, each_pod: bool = False) -> list[int]:
+        """How many pods of each unit break a budget, if units are evicted one after the other.
 
-        The first pod that breaks a budget decides for its unit: the budgets of the others are not used up
-        (filterVictimsWithPDBViolation).
+        Unless `each_pod` counts (since 1.37), the first one decides for its unit: the budgets of the others are not
+        used up (FilterVictimsWithPDBViolation).
         """
         self._refresh()
         evicted: Counter[str] = Counter()
-        return [any(self._breaks(info, evicted) for info in unit) for unit in units]
+        count = sum if each_pod else any
+        return [int(count(self._breaks(info, evicted) for info in unit)) for unit in units]
 
     def _breaks(self, info: PodInfo, evicted: Counter[str]) -> bool:
         """Whether evicting one more pod breaks a budget; `evicted` counts by budget."""

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Protocol
 
 import numpy as np
 
 from kubesched.errors import PluginFailedError
+from kubesched.objects import Pod
 from kubesched.scheduler.columns import Booleans, NodeView, PodInfo
 from kubesched.scheduler.framework import CycleState, Handle, Victims
 from kubesched.scheduler.plugins.default_preemption.budgets import Budgets
@@ -38,12 +39,20 @@ class Found:
     """How many nodes were asked."""
 
 
+class Rules(Protocol):
+    """Whom a pod may evict, as the plugin says (`Preemption`)."""
+
+    def may_evict(self, state: CycleState, pod: PodInfo, placed: RowArray) -> Booleans: ...
+    def no_victims(self, pod: Pod, nodes: NodeView) -> Counter[str]: ...
+
+
 class DryRun:
     """One pod's search for candidates. Nothing is changed."""
 
-    def __init__(self, handle: Handle, budgets: Budgets, state: CycleState, pod: PodInfo) -> None:
+    def __init__(self, handle: Handle, budgets: Budgets, rules: Rules, state: CycleState, pod: PodInfo) -> None:
         self._handle = handle
         self._budgets = budgets
+        self._rules = rules
         self._state = state
         self._pod = pod
 
@@ -81,7 +90,7 @@ class DryRun:
         sparing: dict[str, Victims] = {}
         breaking: dict[str, Victims] = {}
         for block in _blocks(np.roll(rows, -start), enough):
-            everybody = PotentialVictims.on(self._handle.cluster, block, self._pod.priority)
+            everybody = PotentialVictims.on(self._handle.cluster, block, self._may_evict)
             emptied = everybody.nodes.supposing(everybody.all_gone())
             for name, victims in self._spared(everybody, self._fitting(emptied, first_row=block[0]), enough):
                 if not victims.pods:
@@ -94,7 +103,7 @@ class DryRun:
                     found.candidates = sparing | breaking
                     return found
             if not (sparing or breaking):
-                self._note_reasons(found, emptied, len(block))
+                self._note_reasons(found, emptied, block)
         found.candidates = sparing | breaking
         return found
 
@@ -103,11 +112,15 @@ class DryRun:
         fitting = np.flatnonzero(self._handle.fits_with_nominated(self._state, self._pod, emptied))
         return np.roll(fitting, -np.searchsorted(emptied.row_ids()[fitting], first_row))
 
-    def _note_reasons(self, found: Found, emptied: NodeView, asked: int) -> None:
+    def _may_evict(self, placed: RowArray) -> Booleans:
+        return self._rules.may_evict(self._state, self._pod, placed)
+
+    def _note_reasons(self, found: Found, emptied: NodeView, asked: RowArray) -> None:
         if len(emptied):
             found.reasons += self._handle.reasons_with_nominated(self._state, self._pod, emptied)
-        if nobody_there := asked - len(emptied):
-            found.reasons[NO_VICTIMS] += nobody_there
+        if len(asked) > len(emptied):
+            nobody_there = self._handle.cluster.view(np.setdiff1d(asked, emptied.row_ids()))
+            found.reasons += self._rules.no_victims(self._pod.pod, nobody_there)
 
     def _spared(self, everybody: PotentialVictims, fitting: RowArray, enough: int) -> Iterator[tuple[str, Victims]]:
         """The victims on each of the fitting rows, in order; worked out for so many rows at a time."""

@@ -52,35 +52,43 @@ class Evictions:
         to_evict = _not_terminating(victims)
         if not to_evict:
             return
-        self._handle.preemption_observer.evicting(len(victims.pods))
+        self._handle.preemption_observer.evicting(victims, preemptor.what)
         # A preemptor that was let go may preempt again before the first answer is there: the newest eviction decides.
         self._in_flight[preemptor.uid] = running = _InFlight()
         self._handle.start_task(self._run(running, preemptor, node_name, to_evict))
 
     async def perform(self, preemptor: Preemptor, node_name: str, victims: Victims) -> None:
         """Evict while the scheduling cycle waits. Raises ClientError."""
-        self._handle.preemption_observer.evicting(len(victims.pods))
-        await self._evict_all(_not_terminating(victims), preemptor, node_name)
-        await self._clear_nominations(preemptor, node_name)
+        self._handle.preemption_observer.evicting(victims, preemptor.what)
+        clock, result = self._handle.clock, "error"
+        started = clock.monotonic()
+        try:
+            await self._evict_all(_not_terminating(victims), preemptor, node_name)
+            await self._clear_nominations(preemptor, node_name)
+            result = "success"
+        finally:
+            seconds = clock.monotonic() - started
+            self._handle.preemption_observer.evicted(preemptor.what, result, seconds, in_background=False)
 
     async def _run(self, running: _InFlight, preemptor: Preemptor, node_name: str, to_evict: Sequence[Pod]) -> None:
         clock = self._handle.clock
         started = clock.monotonic()
-        went_well = False
+        went_well = in_memory = False
         try:
             went_well = await self._clear_nominations(preemptor, node_name)
             *others, last = to_evict
             await self._evict_all(others, preemptor, node_name)
             running.last_victim = last
-            await self._evict(last, preemptor, node_name)
+            in_memory = await self._evict(last, preemptor, node_name)
         except ClientError as error:
             went_well = False
             log.error("Error occurred during async preemption", error, preemptor=preemptor.key, node=node_name)
         finally:
             if self._in_flight.get(preemptor.uid) is running:
                 del self._in_flight[preemptor.uid]
-            self._handle.preemption_observer.evicted("success" if went_well else "error", clock.monotonic() - started)
-            if not went_well:
+            result, seconds = "success" if went_well else "error", clock.monotonic() - started
+            self._handle.preemption_observer.evicted(preemptor.what, result, seconds, in_background=True)
+            if in_memory or not went_well:
                 # No event may come that wakes its pods, so they must try again by themselves.
                 self._handle.activate(preemptor.pods)
 
@@ -93,13 +101,17 @@ class Evictions:
             if isinstance(result, BaseException):
                 raise result
 
-    async def _evict(self, victim: Pod, preemptor: Preemptor, node_name: str) -> None:
-        """A pod that is on its way to its node is stopped there; any other one is marked and deleted."""
+    async def _evict(self, victim: Pod, preemptor: Preemptor, node_name: str) -> bool:
+        """A pod that is on its way to its node is stopped there; any other one is marked and deleted.
+
+        Whether it was stopped, so that nobody will hear of a deletion.
+        """
         note = f"Preempted by {preemptor.what} {preemptor.uid} on node {node_name}"
-        if self._stops_in_memory(victim):
+        in_memory = self._stops_in_memory(victim)
+        if in_memory:
             note += " (in kube-scheduler memory)."
         elif not await self._delete(victim, preemptor):
-            return
+            return False
         log.info("Preemptor Pod preempted victim Pod", v=2, preemptor=preemptor.key, victim=victim.key, node=node_name)
         self._handle.recorder.event(
             victim,
@@ -110,6 +122,7 @@ class Evictions:
             related=preemptor.object,
             reporter=preemptor.scheduler_name,
         )
+        return in_memory
 
     def _stops_in_memory(self, victim: Pod) -> bool:
         uid = victim.metadata.uid

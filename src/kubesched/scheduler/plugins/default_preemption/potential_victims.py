@@ -1,8 +1,8 @@
-"""Everybody of lower priority, node by node."""
+"""Everybody who may be evicted, node by node."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,13 +23,14 @@ class PotentialVictims:
     positions: RowArray  # in the view
 
     @classmethod
-    def on(cls, cluster: ClusterTables, rows: RowArray, priority: int) -> PotentialVictims:
-        """All pods on these rows of the node table whose priority is lower, in no order."""
+    def on(cls, cluster: ClusterTables, rows: RowArray, may_evict: Callable[[RowArray], Booleans]) -> PotentialVictims:
+        """All pods on these rows of the node table that may be evicted, in no order."""
         table = cluster.pods
         is_asked = np.zeros(len(cluster.nodes) + 1, dtype=np.bool_)  # the last entry answers for ABSENT (-1)
         is_asked[rows] = True
         used = table.used()
-        pods = np.flatnonzero((table.priority[used] < priority) & is_asked[table.node_row[used]])
+        pods = np.flatnonzero(is_asked[table.node_row[used]])
+        pods = pods[may_evict(pods)]
         node_rows = table.node_row[pods].astype(np.intp)
         has_some = np.zeros(len(cluster.nodes), dtype=np.bool_)
         has_some[node_rows] = True

@@ -1,17 +1,13 @@
-"""What is evicted as a whole, for the sake of a pod group: a pod, or all pods of a group that wants it so."""
+"""What is evicted as a whole: a pod, or all pods of a group that wants it so."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final
 
 from kubesched.objects import PodGroup
-from kubesched.scheduler.framework import ObjectStore, PodInfo
-
-AS_A_WHOLE: Final = "PodGroup"
-"""The disruption mode of a group whose pods are evicted together; any other one leaves them on their own."""
+from kubesched.scheduler.framework import ObjectStore, PodGroupStates, PodInfo
 
 
 @dataclass(slots=True)
@@ -20,26 +16,27 @@ class Unit:
 
     pods: list[PodInfo]
     priority: int
+    counts_all_starts: bool = False
 
     @property
     def importance(self) -> tuple[int, bool, int, float]:
         """The most important units come first (moreImportantVictim).
 
         Those are of higher priority, then pods of a group, even where they are evicted one by one; then more pods,
-        then those that started earlier. Of a group only the pod that was found first counts for that.
+        then those that started earlier. Up to 1.36, of a group only the pod that was found first counted for that.
         """
         first = self.pods[0].pod
-        started = first.status.start_time
         is_alone = first.spec.scheduling_group is None
-        return -self.priority, is_alone, -len(self.pods), math.inf if started is None else started.timestamp()
+        counted = self.pods if self.counts_all_starts else self.pods[:1]
+        return -self.priority, is_alone, -len(self.pods), min(_start_of(info) for info in counted)
 
 
 def units_of(pods: Iterable[PodInfo], groups: ObjectStore[PodGroup]) -> list[Unit]:
-    """The units that these pods form, in the order in which they are found (newDomainForWorkloadPreemption)."""
+    """The units that these pods form, in the order in which they are found (newDomainForWorkloadPreemption of 1.36)."""
     units: dict[str, Unit] = {}
     for info in pods:
-        group = _evicted_with(info, groups)
-        if group is None:
+        group = _group_of(info, groups)
+        if group is None or not group.is_disrupted_as_a_whole:
             units[info.uid] = Unit([info], info.priority)
         elif (unit := units.get(group.metadata.uid)) is not None:
             unit.pods.append(info)
@@ -48,10 +45,28 @@ def units_of(pods: Iterable[PodInfo], groups: ObjectStore[PodGroup]) -> list[Uni
     return list(units.values())
 
 
-def _evicted_with(info: PodInfo, groups: ObjectStore[PodGroup]) -> PodGroup | None:
-    """The group with which the pod is evicted; None if it is on its own."""
+def units_with_groups(pods: Iterable[PodInfo], groups: ObjectStore[PodGroup], states: PodGroupStates) -> list[Unit]:
+    """The same as 1.37 has it: a group that goes as a whole goes from all nodes, and a pod of a group has the priority
+    of its group (getCrossNodesVictims).
+    """
+    units: dict[str, Unit] = {}
+    for info in pods:
+        group = _group_of(info, groups)
+        priority = info.priority if group is None else group.priority
+        if group is None or not group.is_disrupted_as_a_whole:
+            units[info.uid] = Unit([info], priority, counts_all_starts=True)
+        elif group.metadata.uid not in units:
+            state = states.get(group.metadata.namespace, group.metadata.name)
+            members = list(state.scheduled()) if state is not None else []
+            units[group.metadata.uid] = Unit(members or [info], priority, counts_all_starts=True)
+    return list(units.values())
+
+
+def _group_of(info: PodInfo, groups: ObjectStore[PodGroup]) -> PodGroup | None:
     member_of = info.pod.spec.scheduling_group
-    if member_of is None:
-        return None
-    group = groups.get(member_of.pod_group_name, info.pod.metadata.namespace)
-    return group if group is not None and group.spec.disruption_mode == AS_A_WHOLE else None
+    return None if member_of is None else groups.get(member_of.pod_group_name, info.pod.metadata.namespace)
+
+
+def _start_of(info: PodInfo) -> float:
+    started = info.pod.status.start_time
+    return math.inf if started is None else started.timestamp()

@@ -1,13 +1,13 @@
 """Constraints between the devices of a claim: they must share an attribute's value, or all differ in it.
 
-Constraints do not know lists of values, whatever DRAListTypeAttributes says: kube-scheduler v1.36.4 does not hand that
-gate to its allocator (AllocatorFeatures), only to CEL.
+Constraints know lists of values since Kubernetes 1.37, with DRAListTypeAttributes: kube-scheduler v1.36.4 does not hand
+that gate to its allocator (AllocatorFeatures), only to CEL.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import Protocol
+from typing import Any, Protocol
 
 from kubesched.errors import InvalidObjectError
 from kubesched.objects import ResourceClaim
@@ -51,7 +51,7 @@ class _AttributeConstraint:
         if not self._concerns(request, sub_request):
             return True
         attribute = _lookup(kind, self._attribute)
-        if attribute is None or not self._add(request, _value_of(attribute)):
+        if attribute is None or not self._add(request, self._read(attribute)):
             return False
         self._devices += 1
         return True
@@ -65,20 +65,23 @@ class _AttributeConstraint:
         if not self._concerns(request, sub_request):
             return True
         attribute = _lookup(kind, self._attribute)
-        return attribute is not None and self._allows(_value_of(attribute))
+        return attribute is not None and self._allows(self._read(attribute))
+
+    def _read(self, attribute: DeviceAttribute) -> Any:
+        return _value_of(attribute)
 
     def _concerns(self, request: str, sub_request: str) -> bool:
         if not self._requests or request in self._requests:
             return True
         return bool(sub_request) and f"{request}/{sub_request}" in self._requests
 
-    def _add(self, request: str, value: _Value | None) -> bool:
+    def _add(self, request: str, value: Any) -> bool:
         raise NotImplementedError
 
     def _remove(self, request: str) -> None:
         raise NotImplementedError
 
-    def _allows(self, value: _Value | None) -> bool:
+    def _allows(self, value: Any) -> bool:
         raise NotImplementedError
 
 
@@ -155,6 +158,49 @@ class DistinctAttributePerRequest(_AttributeConstraint):
         return value not in list(self._values.values())[:-1]
 
 
+class _ListConstraint(_AttributeConstraint):
+    """An attribute has a set of values, one or many."""
+
+    def __init__(self, requests: tuple[str, ...], attribute: str) -> None:
+        super().__init__(requests, attribute)
+        self._stack: list[frozenset[_Value]] = []
+
+    def _read(self, attribute: DeviceAttribute) -> frozenset[_Value] | None:
+        return _values_of(attribute)
+
+    def state(self, request: str) -> Hashable:
+        return self._stack[-1] if self._stack else None
+
+    def _remove(self, request: str) -> None:
+        self._stack.pop()
+
+
+class CommonValue(_ListConstraint):
+    """There is a value that all devices have."""
+
+    def _add(self, request: str, values: frozenset[_Value] | None) -> bool:
+        if values is None or not self._allows(values):
+            return False
+        self._stack.append(self._stack[-1] & values if self._stack else values)
+        return True
+
+    def _allows(self, values: frozenset[_Value] | None) -> bool:
+        return values is not None and (not self._stack or bool(self._stack[-1] & values))
+
+
+class DisjointValues(_ListConstraint):
+    """No two devices have a value in common."""
+
+    def _add(self, request: str, values: frozenset[_Value] | None) -> bool:
+        if values is None or not self._allows(values):
+            return False
+        self._stack.append(self._stack[-1] | values if self._stack else values)
+        return True
+
+    def _allows(self, values: frozenset[_Value] | None) -> bool:
+        return values is not None and (not self._stack or not self._stack[-1] & values)
+
+
 def constraints_of(claim: ResourceClaim, features: DeviceFeatures) -> list[Constraint]:
     """InvalidObjectError for a constraint that says nothing."""
     return [_constraint(claim, k, source, features) for k, source in enumerate(claim.spec.devices.constraints)]
@@ -162,7 +208,9 @@ def constraints_of(claim: ResourceClaim, features: DeviceFeatures) -> list[Const
 
 def _constraint(claim: ResourceClaim, position: int, source: DeviceConstraint, features: DeviceFeatures) -> Constraint:
     if source.match_attribute is not None:
-        return MatchAttribute(source.requests, source.match_attribute)
+        return (CommonValue if features.list_constraints else MatchAttribute)(source.requests, source.match_attribute)
+    if source.distinct_attribute is not None and features.list_constraints:
+        return DisjointValues(source.requests, source.distinct_attribute)
     if source.distinct_attribute is not None:
         kind = DistinctAttribute if features.every_device_is_distinct else DistinctAttributePerRequest
         return kind(source.requests, source.distinct_attribute)
@@ -192,3 +240,18 @@ def _value_of(attribute: DeviceAttribute) -> _Value | None:
     if attribute.version_value is not None:
         return "version", attribute.version_value
     return None
+
+
+def _values_of(attribute: DeviceAttribute) -> frozenset[_Value] | None:
+    """All values, with their type; None for a type that constraints do not know (attributeAsSet)."""
+    lists = (
+        ("int", attribute.int_values),
+        ("bool", attribute.bool_values),
+        ("string", attribute.string_values),
+        ("version", attribute.version_values),
+    )
+    for kind, values in lists:
+        if values:
+            return frozenset((kind, value) for value in values)
+    value = _value_of(attribute)
+    return None if value is None else frozenset((value,))

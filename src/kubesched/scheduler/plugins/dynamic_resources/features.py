@@ -19,6 +19,7 @@ class DeviceFeatures:
     extended_resources: bool = True
     filter_timeout: bool = True
     list_attributes: bool = False
+    list_constraints: bool = False
     node_allocatable: bool = False
     group_claims: bool = False
     fractional_capacity: bool = False
@@ -48,6 +49,8 @@ class DeviceFeatures:
             node_allocatable=gates.enabled("DRANodeAllocatableResources"),
             group_claims=gates.enabled("DRAWorkloadResourceClaims"),
             list_attributes=gates.enabled("DRAListTypeAttributes"),
+            list_constraints=gates.enabled("DRAListTypeAttributes")
+            and gates.follows(behaviours.CONSTRAINTS_KNOW_LISTS),
             fractional_capacity=gates.enabled("DRAFractionalCapacityRange"),
             compatibility_groups=gates.enabled("DRADeviceCompatibilityGroups"),
             every_device_is_distinct=gates.follows(behaviours.EVERY_DEVICE_IS_DISTINCT),

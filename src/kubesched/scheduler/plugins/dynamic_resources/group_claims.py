@@ -10,6 +10,7 @@ from kubesched.objects import Pod, PodGroup, ResourceClaim
 from kubesched.objects.dra import ResourceClaimConsumerReference
 from kubesched.objects.scheduling import PodGroupResourceClaim
 from kubesched.scheduler.framework import ObjectStore, PodGroupStates, Status
+from kubesched.scheduler.plugins.dynamic_resources.attempt import Attempt
 from kubesched.scheduler.plugins.dynamic_resources.claim_writer import ClaimWriter
 from kubesched.scheduler.plugins.dynamic_resources.claims import GROUP_API, ClaimsNotReady, UsedClaim, is_reserved_for
 from kubesched.scheduler.plugins.dynamic_resources.devices import Devices
@@ -77,6 +78,25 @@ class GroupClaims:
         state = self._states.get(pod.metadata.namespace, member_of.pod_group_name)
         if state is not None and any(info.uid not in placed_group_members for info in state.scheduled()):
             return None
+        return await self._release_one(pod)
+
+    async def free_one(self, group: PodGroup, pod: Pod, attempts: Iterable[Attempt]) -> Status | None:
+        """Give up the allocation of one claim that none but the group has, or else a reservation.
+
+        Nothing is done while a pod of the group has a node. `pod` is any of its pods (deallocatePodGroupClaims).
+        """
+        state = self._states.get(group.metadata.namespace, group.metadata.name)
+        if state is not None and state.scheduled_count:
+            return None
+        for attempt in attempts:
+            for k in sorted(attempt.unavailable):
+                claim = attempt.claims.claims[k]
+                if {consumer.uid for consumer in claim.status.reserved_for} <= {group.metadata.uid}:
+                    await self._writer.deallocate(claim)
+                    return Status.unschedulable("deallocation of PodGroup ResourceClaim completed")
+        return await self._release_one(pod)
+
+    async def _release_one(self, pod: Pod) -> Status | None:
         try:
             group = _group_of(pod, self._devices.groups)
             assert group is not None, f"pod {pod.key} belongs to a group"

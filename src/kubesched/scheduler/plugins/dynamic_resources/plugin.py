@@ -11,7 +11,7 @@ import numpy as np
 from kubesched.config.behaviours import SILENT_CLAIM_POST_FILTER
 from kubesched.config.plugin_args import DynamicResourcesArgs
 from kubesched.errors import ClientError, InvalidObjectError
-from kubesched.objects import Pod
+from kubesched.objects import Pod, PodGroup
 from kubesched.scheduler.columns import Integers, NodeView, PodInfo, PodTemplate
 from kubesched.scheduler.framework import (
     SKIP,
@@ -23,7 +23,10 @@ from kubesched.scheduler.framework import (
     EventHint,
     FilterPlugin,
     Handle,
+    Nominations,
     PodChange,
+    PodGroupDryRun,
+    PodGroupPostFilterPlugin,
     PostFilterPlugin,
     PostFilterResult,
     PreBindPlugin,
@@ -56,7 +59,14 @@ _BINDING_TIMEOUT: Final = timedelta(minutes=10)
 
 
 class DynamicResources(
-    PreEnqueuePlugin, PreFilterPlugin, FilterPlugin, PostFilterPlugin, ScorePlugin, ReservePlugin, PreBindPlugin
+    PreEnqueuePlugin,
+    PreFilterPlugin,
+    FilterPlugin,
+    PostFilterPlugin,
+    PodGroupPostFilterPlugin,
+    ScorePlugin,
+    ReservePlugin,
+    PreBindPlugin,
 ):
     """Searches devices for claims while filtering, holds them in Reserve, and writes the allocation in PreBind."""
 
@@ -136,8 +146,26 @@ class DynamicResources(
         except (ClientError, InvalidObjectError) as error:
             return None, Status.failed(error)
 
-    async def _free_a_claim(self, attempt: Attempt, pod: Pod, placed_group_members: Set[str]) -> Status:
-        """Give up an allocation that ties the pod to nodes where it does not fit."""
+    async def pod_group_post_filter(
+        self, group: PodGroup, pods: Sequence[PodInfo], dry_run: PodGroupDryRun
+    ) -> tuple[Nominations, Status]:
+        """What PostFilter does for each pod, and then for the claims of the group as such."""
+        if self._handle.gates.enabled("TopologyAwareWorkloadScheduling") and group.spec.scheduling_constraints:
+            return {}, Status(Code.UNSCHEDULABLE)
+        states = [(info, state.get(NAME)) for info in pods if (state := dry_run.attempts.get(info.uid)) is not None]
+        attempts = [(info, attempt) for info, attempt in states if isinstance(attempt, Attempt)]
+        try:
+            done = [await self._free_own_claim(attempt, info.pod) for info, attempt in attempts]
+            if None in done and self._devices.features.group_claims:
+                tried = [attempt for _, attempt in attempts]
+                if (status := await self._group_claims.free_one(group, pods[0].pod, tried)) is not None:
+                    return {}, status
+        except (ClientError, InvalidObjectError) as error:
+            return {}, Status.failed(error)
+        return {}, Status.unschedulable("deallocation and deletion of ResourceClaims completed")
+
+    async def _free_own_claim(self, attempt: Attempt, pod: Pod) -> Status | None:
+        """Give up an allocation that ties the pod to nodes where it does not fit; None if there is none."""
         special = attempt.claims.special
         for k in sorted(attempt.unavailable):
             claim = attempt.claims.claims[k]
@@ -148,6 +176,11 @@ class DynamicResources(
         if special is not None and not is_in_memory(special):
             await self._writer.delete(special)
             return Status.unschedulable("deletion of ResourceClaim completed")
+        return None
+
+    async def _free_a_claim(self, attempt: Attempt, pod: Pod, placed_group_members: Set[str]) -> Status:
+        if (freed := await self._free_own_claim(attempt, pod)) is not None:
+            return freed
         if self._devices.features.group_claims:
             status = await self._group_claims.give_up_one(pod, placed_group_members)
             if status is not None:

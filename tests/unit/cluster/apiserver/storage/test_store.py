@@ -169,6 +169,24 @@ async def test_a_failing_disk_acknowledges_nothing_more() -> None:
     assert bucket.history.end == 0
 
 
+async def test_a_disk_that_recovers_gets_nothing_after_a_gap() -> None:
+    """A batch failed, and there is room again: what was written later rests on what is missing."""
+    journal = SlowJournal()
+    journal.failure = OSError("disk full")
+    journal.gate.set()
+    store = Store(journal=journal)
+    bucket = bucket_of(store)
+    store.write(bucket, thing("lost"))
+    with pytest.raises(OSError, match="disk full"):
+        await store.settled()
+    journal.failure = None
+    store.write(bucket, thing("later"))
+    with pytest.raises(OSError, match="disk full"):
+        await store.settled()
+    await asyncio.sleep(0)
+    assert journal.commits == []
+
+
 def test_a_store_starts_where_it_ended() -> None:
     """Objects and the version come from the journal; watches from before have to list anew."""
     raw = b'{"metadata":{"name":"x","namespace":"a","labels":{"l":"v"},"resourceVersion":"7"}}'

@@ -14,6 +14,7 @@ from kubesched.errors import PluginFailedError
 from kubesched.objects import Pod, PodDisruptionBudget
 from kubesched.scheduler.columns import Booleans, NodeView, PodInfo
 from kubesched.scheduler.framework import CycleState, Victims
+from kubesched.scheduler.plugins.default_preemption import DefaultPreemption
 from kubesched.scheduler.plugins.default_preemption import dry_run as module
 from kubesched.scheduler.plugins.default_preemption.budgets import Budgets
 from kubesched.scheduler.plugins.default_preemption.dry_run import NO_VICTIMS, DryRun, Found
@@ -37,8 +38,8 @@ def search(handle: FakeHandle, pod: Pod, *, start: int = 0, enough: int = 100) -
     state = CycleState(info)
     plugin.pre_filter(state, info, handle.cluster.view())
     rows = np.flatnonzero(handle.cluster.nodes.exists)
-    budgets = Budgets(handle.objects.of(PodDisruptionBudget))
-    return DryRun(handle, budgets, state, info).search(rows, start=start, enough=enough)
+    budgets, rules = Budgets(handle.objects.of(PodDisruptionBudget)), DefaultPreemption(None, handle)
+    return DryRun(handle, budgets, rules, state, info).search(rows, start=start, enough=enough)
 
 
 def named(candidates: dict[str, Victims]) -> dict[str, list[str]]:

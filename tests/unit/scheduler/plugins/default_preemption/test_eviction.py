@@ -24,11 +24,13 @@ class Observed:
     results: list[str] = field(default_factory=list)
 
     def attempted(self) -> None: ...
+    def attempted_for_group(self, result: str) -> None: ...
+    def evaluated(self, preemptor: str, result: str, seconds: float) -> None: ...
 
-    def evicting(self, victims: int) -> None:
-        self.victims.append(victims)
+    def evicting(self, victims: Victims, preemptor: str) -> None:
+        self.victims.append(len(victims.pods))
 
-    def evicted(self, result: str, seconds: float) -> None:
+    def evicted(self, preemptor: str, result: str, seconds: float, *, in_background: bool) -> None:
         self.results.append(result)
 
 
@@ -99,10 +101,11 @@ def test_terminating_victims_need_no_call() -> None:
 
 
 def test_a_waiting_pod_goes_back_to_the_queue_instead() -> None:
-    """Nothing runs yet, so nothing must be deleted."""
+    """Nothing runs yet, so nothing must be deleted. Nobody will hear of a deletion: the preemptor tries again."""
     handle = FakeHandle(waiting={LAST.metadata.uid: (waiting := Waiting(LAST))})
     _, info = evicting(LAST, handle=handle)
     assert waiting.preempted == [("DefaultPreemption", "preempted")]
+    assert handle.activated == [info]
     assert handle.api.deleted == []
     note = f"Preempted by pod {info.uid} on node n (in kube-scheduler memory)."
     assert handle.recorder.events == [("default/last", "Normal", "Preempted", note)]

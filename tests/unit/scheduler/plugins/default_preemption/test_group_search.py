@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from kubesched.objects import Pod, PodDisruptionBudget, PodGroup
-from kubesched.scheduler.framework import SUCCESS, Code, PodInfo, Status
+from kubesched.scheduler.framework import SUCCESS, Code, CycleState, PodInfo, Status
 from kubesched.scheduler.plugins.default_preemption.budgets import Budgets
 from kubesched.scheduler.plugins.default_preemption.group_search import search
 from kubesched.scheduler.plugins.default_preemption.preemptor import Preemptor
@@ -28,6 +28,8 @@ class Slots:
     wanted: int
     there: set[str] = field(default_factory=set)
     runs: int = 0
+    nodes: dict[str, str] = field(default_factory=dict)
+    attempts: dict[str, CycleState] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.there = {info.pod.metadata.name for info in self.pods}
@@ -45,6 +47,10 @@ class Slots:
         self.runs += 1
         free = sum(not blocking & self.there for blocking in self.slots)
         return SUCCESS if free >= self.wanted else Status.unschedulable("pod group is unschedulable")
+
+    async def keeps_nodes(self) -> bool:
+        """The pods got the first slots, which no pod blocks whose group goes as a whole."""
+        return (await self.run()).is_success
 
 
 @dataclass(frozen=True, kw_only=True)

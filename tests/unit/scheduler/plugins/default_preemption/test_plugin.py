@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
+from types import MappingProxyType
 
 import pytest
 
@@ -325,6 +326,12 @@ class Alone:
     async def run(self) -> Status:
         return Status.unschedulable("somebody is there") if self._there else SUCCESS
 
+    async def keeps_nodes(self) -> bool:
+        return not self._there
+
+    nodes: Mapping[str, str] = MappingProxyType({})
+    attempts: Mapping[str, CycleState] = MappingProxyType({})
+
 
 def group_preempts(
     plugin: DefaultPreemption, handle: FakeHandle, *, meanwhile: Callable[[], None], known: int = 2
@@ -334,7 +341,7 @@ def group_preempts(
     members = [handle.cluster.templates.info(pod) for pod in pods]
 
     async def run() -> Status:
-        status = await plugin.pod_group_post_filter(group, members, Alone(handle))
+        _, status = await plugin.pod_group_post_filter(group, members, Alone(handle))
         meanwhile()
         await asyncio.gather(*handle.tasks)
         return status
