@@ -102,7 +102,7 @@ class Soak:
             "counts without a tag": len(counts._not_narrowed),
             "tags": len(counts._slots_with),
             "weights": sum(map(len, counts._in_slot)),
-            "terms": len(self.cluster.terms),
+            "terms": len(self.cluster.terms._templates),
             "terms by label": len(self.cluster.terms._by_label),
             "evaluations": len(kept._evaluations),
             "layers": len(kept._layers),
