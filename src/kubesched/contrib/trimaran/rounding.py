@@ -1,0 +1,13 @@
+"""Scores as whole numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kubesched.framework import Floats, Integers
+
+
+def rounded(values: Floats) -> Integers:
+    """Halves away from zero, as Go's math.Round does; numpy rounds them to the even number."""
+    whole = np.trunc(values)
+    return (whole + np.where(np.abs(values - whole) >= 0.5, np.sign(values), 0.0)).astype(np.int64)

@@ -1,0 +1,158 @@
+package main
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+)
+
+// outside answers what plugins ask besides the scheduler's own informers: the API of custom resources, and a load
+// watcher.
+type outside struct {
+	watcher json.RawMessage
+	items   map[resource][]json.RawMessage
+}
+
+type resource struct{ groupVersion, plural string }
+
+type description struct {
+	kind       string
+	namespaced bool
+}
+
+var custom = map[resource]description{
+	{"scheduling.x-k8s.io/v1alpha1", "podgroups"}:                      {"PodGroup", true},
+	{"scheduling.x-k8s.io/v1alpha1", "elasticquotas"}:                  {"ElasticQuota", true},
+	{"topology.node.k8s.io/v1alpha2", "noderesourcetopologies"}:        {"NodeResourceTopology", false},
+	{"appgroup.diktyo.x-k8s.io/v1alpha1", "appgroups"}:                 {"AppGroup", true},
+	{"networktopology.diktyo.x-k8s.io/v1alpha1", "networktopologies"}:  {"NetworkTopology", true},
+	{"security-profiles-operator.x-k8s.io/v1beta1", "seccompprofiles"}: {"SeccompProfile", true},
+}
+
+// newOutside also returns the objects that are none of its own.
+func newOutside(objects []json.RawMessage, watcher json.RawMessage) (*outside, []json.RawMessage, error) {
+	byKind := map[[2]string]resource{}
+	for one, what := range custom {
+		byKind[[2]string{one.groupVersion, what.kind}] = one
+	}
+	answer, others := &outside{watcher: watcher, items: map[resource][]json.RawMessage{}}, []json.RawMessage{}
+	for _, raw := range objects {
+		var head struct{ APIVersion, Kind string }
+		if err := json.Unmarshal(raw, &head); err != nil {
+			return nil, nil, err
+		}
+		if one, ok := byKind[[2]string{head.APIVersion, head.Kind}]; ok {
+			answer.items[one] = append(answer.items[one], raw)
+		} else {
+			others = append(others, raw)
+		}
+	}
+	return answer, others, nil
+}
+
+func (o *outside) ServeHTTP(writer http.ResponseWriter, request *http.Request) {
+	path := strings.Split(strings.Trim(request.URL.Path, "/"), "/")
+	switch {
+	case path[0] == "watcher":
+		if len(o.watcher) == 0 {
+			http.Error(writer, "no metrics", http.StatusInternalServerError)
+			return
+		}
+		_, _ = writer.Write(o.watcher)
+	case path[0] == "api" && len(path) == 1:
+		say(writer, object{"kind": "APIVersions", "apiVersion": "v1", "versions": []string{"v1"}})
+	case path[0] == "api" && len(path) == 2:
+		say(writer, object{"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": "v1", "resources": []object{}})
+	case path[0] == "apis" && len(path) == 1:
+		say(writer, object{"kind": "APIGroupList", "apiVersion": "v1", "groups": groups("")})
+	case path[0] == "apis" && len(path) == 2:
+		found := groups(path[1])
+		if len(found) == 0 {
+			http.NotFound(writer, request)
+			return
+		}
+		found[0]["kind"], found[0]["apiVersion"] = "APIGroup", "v1"
+		say(writer, found[0])
+	case path[0] == "apis" && len(path) == 3:
+		say(writer, resources(path[1]+"/"+path[2]))
+	case path[0] == "apis" && len(path) == 4:
+		o.list(writer, request, resource{path[1] + "/" + path[2], path[3]})
+	case path[0] == "apis" && len(path) == 5:
+		o.get(writer, resource{path[1] + "/" + path[2], path[3]}, path[4])
+	default:
+		http.NotFound(writer, request)
+	}
+}
+
+// get gives an object that is in no namespace.
+func (o *outside) get(writer http.ResponseWriter, one resource, name string) {
+	for _, raw := range o.items[one] {
+		var head struct{ Metadata struct{ Name string } }
+		if err := json.Unmarshal(raw, &head); err == nil && head.Metadata.Name == name {
+			say(writer, raw)
+			return
+		}
+	}
+	writer.Header().Set("Content-Type", "application/json")
+	writer.WriteHeader(http.StatusNotFound)
+	_ = json.NewEncoder(writer).Encode(object{
+		"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound", "code": http.StatusNotFound,
+	})
+}
+
+// list gives all objects of a kind; nothing changes while a case is decided, so that a watch says nothing.
+func (o *outside) list(writer http.ResponseWriter, request *http.Request, one resource) {
+	query := request.URL.Query()
+	if query.Get("sendInitialEvents") == "true" {
+		http.Error(writer, "list first", http.StatusBadRequest)
+		return
+	}
+	if query.Get("watch") != "" {
+		writer.Header().Set("Content-Type", "application/json")
+		writer.WriteHeader(http.StatusOK)
+		writer.(http.Flusher).Flush()
+		<-request.Context().Done()
+		return
+	}
+	items := o.items[one]
+	if items == nil {
+		items = []json.RawMessage{}
+	}
+	say(writer, object{
+		"kind": custom[one].kind + "List", "apiVersion": one.groupVersion,
+		"metadata": object{"resourceVersion": "1"}, "items": items,
+	})
+}
+
+// groups lists the API groups, or the one of this name.
+func groups(name string) []object {
+	answer, known := []object{}, map[string]bool{}
+	for one := range custom {
+		group, version, _ := strings.Cut(one.groupVersion, "/")
+		if known[group] || name != "" && group != name {
+			continue
+		}
+		known[group] = true
+		preferred := object{"groupVersion": one.groupVersion, "version": version}
+		answer = append(answer, object{"name": group, "versions": []object{preferred}, "preferredVersion": preferred})
+	}
+	return answer
+}
+
+func resources(groupVersion string) object {
+	found := []object{}
+	for one, what := range custom {
+		if one.groupVersion == groupVersion {
+			found = append(found, object{
+				"name": one.plural, "singularName": strings.ToLower(what.kind), "namespaced": what.namespaced,
+				"kind": what.kind, "verbs": []string{"get", "list", "watch", "patch", "update", "create", "delete"},
+			})
+		}
+	}
+	return object{"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": groupVersion, "resources": found}
+}
+
+func say(writer http.ResponseWriter, answer any) {
+	writer.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(writer).Encode(answer)
+}
