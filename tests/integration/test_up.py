@@ -52,7 +52,7 @@ profiles:
 
 
 GANG = """
-apiVersion: scheduling.k8s.io/v1alpha2
+apiVersion: scheduling.k8s.io/v1beta1
 kind: PodGroup
 metadata: {name: both}
 spec: {schedulingPolicy: {gang: {minCount: 2}}}

@@ -155,9 +155,18 @@ class InformerFactory:
                 coroutine = informer.run(self._rest, self._clock, self._rng, **self._selections[struct])
                 self._tasks[struct] = asyncio.create_task(coroutine, name=f"informer-{struct.__name__}")
 
+    async def drop(self, struct: type) -> None:
+        """Follow a kind no longer, and forget its informer."""
+        self._informers.pop(struct, None)
+        task = self._tasks.pop(struct, None)
+        if task is not None:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
     async def wait_for_sync(self) -> None:
         """Return when all first lists are in."""
-        for informer in self._informers.values():
+        for informer in tuple(self._informers.values()):
             await informer.wait_for_sync()
 
     async def stop(self) -> None:

@@ -19,6 +19,7 @@ from msgspec import inspect
 from kubesched.config.document import Document, kind_of
 from kubesched.config.duration import parse_duration
 from kubesched.config.field_errors import invalid
+from kubesched.objects.quantity import Quantity
 
 StructT = TypeVar("StructT", bound=msgspec.Struct)
 ValueT = TypeVar("ValueT")
@@ -102,6 +103,8 @@ class StrictDecoder:
                 return self._parsed(value, _from_base64, b"", path)
             case inspect.TimeDeltaType() if isinstance(value, str):
                 return self._parsed(value, parse_duration, timedelta(), path)
+            case inspect.CustomType(cls=cls) if cls is Quantity and isinstance(value, str | int | float):
+                return self._parsed(str(value), Quantity.parse, Quantity.ZERO, path)
             case inspect.AnyType():
                 return value
         return self._wrong(value, expected, path)

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from kubesched.objects.codec import convert, decode, decode_object, decoding, encode, to_builtins, to_manifest
 from kubesched.objects.coordination import Lease, LeaseCandidate
+from kubesched.objects.custom import ConfigMap, CustomObject, CustomResource, PlainObject, plain_kind
 from kubesched.objects.dra import DeviceClass, DeviceTaintRule, ResourceClaim, ResourceClaimTemplate, ResourceSlice
 from kubesched.objects.event import Event
-from kubesched.objects.kinds import KIND_OF, KINDS, Kind
+from kubesched.objects.kinds import KIND_OF, KINDS, Kind, is_kind
 from kubesched.objects.manifests import load_manifests
 from kubesched.objects.node import Node
 from kubesched.objects.pod import Pod
@@ -40,6 +41,9 @@ __all__ = [
     "CSIDriver",
     "CSINode",
     "CSIStorageCapacity",
+    "ConfigMap",
+    "CustomObject",
+    "CustomResource",
     "DeviceClass",
     "DeviceTaintRule",
     "Event",
@@ -50,6 +54,7 @@ __all__ = [
     "Node",
     "PersistentVolume",
     "PersistentVolumeClaim",
+    "PlainObject",
     "Pod",
     "PodDisruptionBudget",
     "PodGroup",
@@ -70,7 +75,9 @@ __all__ = [
     "decode_object",
     "decoding",
     "encode",
+    "is_kind",
     "load_manifests",
+    "plain_kind",
     "to_builtins",
     "to_manifest",
 ]

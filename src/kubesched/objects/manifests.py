@@ -12,8 +12,8 @@ import yaml
 
 from kubesched.errors import InvalidObjectError
 from kubesched.objects.base import KubeStruct
-from kubesched.objects.codec import decode_object
-from kubesched.objects.kinds import KINDS
+from kubesched.objects.codec import convert, decode_object
+from kubesched.objects.kinds import KIND_OF, KINDS, Kind
 from kubesched.objects.yaml_text import load_yaml_documents, yaml_problem
 
 SUFFIXES: Final = (".yaml", ".yml", ".json")
@@ -70,12 +70,50 @@ def split_foreign(documents: Iterable[tuple[str, Any]]) -> tuple[list[tuple[str,
     """
     known, foreign = [], set()
     for where, manifest in documents:
-        kind = manifest.get("kind") if isinstance(manifest, dict) else None
-        if isinstance(kind, str) and kind and kind not in KINDS:
-            foreign.add(kind)
+        if _is_foreign(manifest):
+            foreign.add(manifest["kind"])
         else:
             known.append((where, manifest))
     return known, sorted(foreign)
+
+
+def split_declared(
+    documents: Iterable[tuple[str, Any]], declared: Iterable[type]
+) -> tuple[list[Any], list[tuple[str, Any]]]:
+    """The objects of kinds that plugins declare, and all other manifests. InvalidObjectError as `decode_all`."""
+    by_name: dict[tuple[str, Any], Kind] = {
+        (kind.group, kind.name): kind for struct in declared if struct not in KIND_OF for kind in (KIND_OF[struct],)
+    }
+    objects: list[Any] = []
+    others: list[tuple[str, Any]] = []
+    for where, manifest in documents:
+        names = (manifest.get("apiVersion"), manifest.get("kind")) if isinstance(manifest, dict) else (None, None)
+        kind = by_name.get((_group(names[0]), names[1])) if isinstance(names[0], str) else None
+        if kind is None:
+            others.append((where, manifest))
+            continue
+        try:
+            if names[0] != kind.api_version:
+                raise InvalidObjectError(
+                    f"expected {kind.api_version!r}, got {names[0]!r}", path="apiVersion", kind=kind.name
+                )
+            objects.append(convert(manifest, kind.struct))
+        except InvalidObjectError as error:
+            raise InvalidObjectError(f"{where}: {error}") from error
+    return objects, others
+
+
+def _is_foreign(manifest: Any) -> bool:
+    """Of an unknown kind, or of the same name in another group than ours: PodGroup is the name of several."""
+    kind = manifest.get("kind") if isinstance(manifest, dict) else None
+    if not isinstance(kind, str) or not kind:
+        return False
+    known, api_version = KINDS.get(kind), manifest.get("apiVersion")
+    return known is None or (isinstance(api_version, str) and "/" in api_version and _group(api_version) != known.group)
+
+
+def _group(api_version: str) -> str:
+    return api_version.rpartition("/")[0]
 
 
 def _decode(manifest: Any) -> KubeStruct:

@@ -30,6 +30,7 @@ METHODS: Final = {
     "preBind": ("pre_bind",),
     "bind": ("bind",),
     "postBind": ("post_bind",),
+    "podGroupPostFilter": ("pod_group_post_filter",),
     "placementGenerate": ("generate_placements",),
     "placementScore": ("score_placement",),
 }

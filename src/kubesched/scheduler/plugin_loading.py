@@ -8,7 +8,8 @@
             weight: 5
 
 The module is looked for beside the configuration file, then on Python's path. An installed package can offer plugins
-under plain names instead, by the entry point group `kubesched.plugins`.
+under plain names instead, by the entry point group `kubesched.plugins`. Those of `kubesched.contrib` go by the names
+that they have upstream; a plugin of that name that is given otherwise takes precedence.
 """
 
 from __future__ import annotations
@@ -31,6 +32,22 @@ from kubesched.scheduler.plugins.registry import IN_TREE
 
 ENTRY_POINT_GROUP: Final = "kubesched.plugins"
 
+CONTRIB: Final = {
+    "CapacityScheduling": "kubesched.contrib.capacity_scheduling:CapacityScheduling",
+    "Coscheduling": "kubesched.contrib.coscheduling:Coscheduling",
+    "LoadVariationRiskBalancing": (
+        "kubesched.contrib.trimaran.load_variation_risk_balancing:LoadVariationRiskBalancing"
+    ),
+    "LowRiskOverCommitment": "kubesched.contrib.trimaran.low_risk_overcommitment:LowRiskOverCommitment",
+    "NodeResourcesAllocatable": "kubesched.contrib.node_resources_allocatable:NodeResourcesAllocatable",
+    "Peaks": "kubesched.contrib.trimaran.peaks:Peaks",
+    "PodState": "kubesched.contrib.pod_state:PodState",
+    "PreemptionToleration": "kubesched.contrib.preemption_toleration:PreemptionToleration",
+    "QOSSort": "kubesched.contrib.qos_sort:QOSSort",
+    "TargetLoadPacking": "kubesched.contrib.trimaran.target_load_packing:TargetLoadPacking",
+}
+"""The plugins of `kubesched.contrib` by name. They are imported when a configuration names them."""
+
 
 def load_plugins(
     config: KubeSchedulerConfiguration, folder: Path | None = None
@@ -40,7 +57,7 @@ def load_plugins(
     In the configuration that is returned they go by their own `name`, as they do in events and metrics.
     """
     wanted = {name for profile in config.profiles for name in _names(profile)}
-    references = sorted(name for name in wanted if ":" in name)
+    references = plugin_references(config)
     if folder is not None and references and str(folder) not in sys.path:
         sys.path.insert(0, str(folder))
     problems: list[str] = []
@@ -48,7 +65,7 @@ def load_plugins(
     registry: dict[str, PluginFactory] = {}
     for reference in references:
         try:
-            plugin = _import(reference)
+            plugin = import_plugin(reference)
         except ConfigurationError as error:
             problems += error.problems
             continue
@@ -58,10 +75,17 @@ def load_plugins(
     if problems:
         raise ConfigurationError(problems)
     registry |= {name: plugin for name, plugin in _installed(wanted) if name not in registry}
+    registry |= {name: import_plugin(CONTRIB[name]) for name in sorted(wanted & CONTRIB.keys()) if name not in registry}
     return replace(config, profiles=tuple(_renamed(profile, names) for profile in config.profiles)), registry
 
 
-def _import(reference: str) -> type[Plugin]:
+def plugin_references(config: KubeSchedulerConfiguration) -> list[str]:
+    """The plugins that a configuration names as `module:Class`, sorted."""
+    return sorted({name for profile in config.profiles for name in _names(profile) if ":" in name})
+
+
+def import_plugin(reference: str) -> type[Plugin]:
+    """The class behind `module:Class`; ConfigurationError if it cannot be imported, or cannot be a plugin."""
     module_name, _, class_name = reference.partition(":")
     try:
         plugin = getattr(import_module(module_name), class_name)

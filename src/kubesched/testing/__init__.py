@@ -18,6 +18,7 @@ from kubesched.testing.device_builders import (
     make_resource_claim_template,
     make_resource_slice,
 )
+from kubesched.testing.promises import check_promises
 from kubesched.testing.storage_builders import (
     make_csi_capacity,
     make_csi_driver,
@@ -43,6 +44,7 @@ __all__ = [
     "HOSTNAME_LABEL",
     "REGION_LABEL",
     "ZONE_LABEL",
+    "check_promises",
     "make_csi_capacity",
     "make_csi_driver",
     "make_csi_node",

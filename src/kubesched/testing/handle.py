@@ -27,6 +27,7 @@ from kubesched.scheduler.framework import (
     Status,
     WaitingPod,
 )
+from kubesched.scheduler.framework.fetches import Fetches
 from kubesched.scheduler.state.nominator import PodNominator
 from kubesched.scheduler.state.pod_groups import PodGroups
 from kubesched.testing.recording import RecordingApi, RecordingRecorder
@@ -45,6 +46,7 @@ class FakeHandle(Handle):
     recorder: RecordingRecorder = field(default_factory=RecordingRecorder)
     nominator: PodNominator = field(default_factory=PodNominator)
     pod_groups: PodGroups = field(default_factory=PodGroups)
+    fetches: Fetches = field(default_factory=lambda: Fetches(VirtualClock()))
     profile_name: str = "default-scheduler"
     waiting: dict[str, WaitingPod] = field(default_factory=dict)
     activated: list[PodInfo] = field(default_factory=list)

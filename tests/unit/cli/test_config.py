@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 from kubesched.cli.main import main
 from kubesched.config import default_config, load_config
@@ -179,3 +180,58 @@ def test_convert_provider(shell: Shell) -> None:
     assert shell.run("convert", "--algorithm-provider", "Mine") == 1
     assert shell.run("convert") == 1
     assert shell.err == "error: give either a FILE or --algorithm-provider\n"
+
+
+PLUGIN_WITH_RESOURCES = """
+from kubesched.framework import ConfigMap, CustomObject, CustomResource, Permission, ScorePlugin
+
+
+class PodGroup(CustomObject):
+    resource = CustomResource("scheduling.x-k8s.io/v1alpha1", "podgroups")
+
+
+class Reads(ScorePlugin):
+    name = "Reads"
+    permissions = (Permission(PodGroup, "patch", subresource="status"),)
+
+    def __init__(self, args, handle):
+        handle.informer(PodGroup)
+        handle.informer(ConfigMap, namespace="kube-system")
+        handle.fetch("/apis/metrics.k8s.io/v1beta1/nodes?limit=500", every=15)
+        handle.fetch("http://prometheus:9090/api/v1/query", every=15)
+
+    def score(self, state, pod, node):
+        return 0
+"""
+
+
+def test_rbac_is_what_plugins_read_and_write(shell: Shell, tmp_path: Path) -> None:
+    """Besides kube-scheduler's own roles and the lease; what is read in one namespace is allowed there only."""
+    (tmp_path / "reading_plugin.py").write_text(PLUGIN_WITH_RESOURCES)
+    file = tmp_path / "scheduler.yaml"
+    file.write_text(HEAD + "profiles: [{plugins: {multiPoint: {enabled: [{name: 'reading_plugin:Reads'}]}}}]\n")
+    assert shell.run("rbac", str(file), "--service-account", "sched/mine") == 0, shell.err
+    manifests = list(yaml.safe_load_all(shell.out))
+    allowed = {
+        (m["kind"], m["metadata"].get("namespace", ""), rule["resources"][0]): rule["verbs"]
+        for m in manifests
+        for rule in m.get("rules", ())
+    }
+    assert allowed == {
+        ("Role", "kube-system", "leases"): ["get", "list", "watch", "update"],
+        ("ClusterRole", "", "podgroups"): ["get", "list", "watch"],
+        ("ClusterRole", "", "podgroups/status"): ["patch"],
+        ("ClusterRole", "", "nodes"): ["list"],
+        ("Role", "kube-system", "configmaps"): ["get", "list", "watch"],
+    }
+    bindings = [m for m in manifests if m["kind"].endswith("Binding")]
+    assert {"system:kube-scheduler", "system:volume-scheduler"} <= {m["roleRef"]["name"] for m in bindings}
+    subject = {"kind": "ServiceAccount", "name": "mine", "namespace": "sched"}
+    assert all(m["subjects"] == [subject] for m in bindings)
+
+
+def test_rbac_wants_a_whole_account(shell: Shell, tmp_path: Path) -> None:
+    file = tmp_path / "scheduler.yaml"
+    file.write_text(HEAD)
+    assert shell.run("rbac", str(file), "--service-account", "mine") == 1
+    assert shell.err == "error: --service-account must be NAMESPACE/NAME, not 'mine'\n"

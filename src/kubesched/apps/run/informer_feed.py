@@ -6,9 +6,10 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from kubesched.clock import Clock
-from kubesched.objects import Node, Pod
+from kubesched.objects import CustomObject, Node, Pod
 from kubesched.objects.pod_resources import ResourceFeatures
 from kubesched.scheduler.framework import Action, ClusterEvent, Resource
+from kubesched.scheduler.framework.events import resource_of
 from kubesched.scheduler.scheduling.event_handlers import EVENT_RESOURCES, EventHandlers
 from kubesched.scheduler.scheduling.node_events import node_events
 from kubesched.scheduler.state.queue import pod_events
@@ -23,7 +24,7 @@ class Labels(NamedTuple):
     deleted: str
 
     @classmethod
-    def of(cls, resource: Resource) -> Labels:
+    def of(cls, resource: Resource | str) -> Labels:
         return cls(*(ClusterEvent(resource, action).label for action in (Action.ADD, Action.UPDATE, Action.DELETE)))
 
 
@@ -108,6 +109,8 @@ def _labels_of(kind: type) -> Callable[[Any], Labels | None]:
     if kind is Pod:
         assigned, pending = Labels.of(Resource.ASSIGNED_POD), Labels.of(Resource.UNSCHEDULABLE_POD)
         return lambda pod: assigned if pod.spec.node_name else pending
-    resource = Resource.NODE if kind is Node else EVENT_RESOURCES.get(kind)
+    resource: Resource | str | None = Resource.NODE if kind is Node else EVENT_RESOURCES.get(kind)
+    if issubclass(kind, CustomObject):
+        resource = resource_of(kind)
     labels = Labels.of(resource) if resource is not None else None
     return lambda _obj: labels

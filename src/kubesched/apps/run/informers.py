@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from random import Random
 from typing import Final
 
@@ -40,6 +40,7 @@ from kubesched.objects import (
     VolumeAttachment,
 )
 from kubesched.objects.pod_resources import ResourceFeatures
+from kubesched.scheduler.framework.listers import EVERYTHING, Selection
 from kubesched.scheduler.scheduling.event_handlers import EventHandlers
 from kubesched.telemetry.instruments import Histogram
 from kubesched.telemetry.logging import log
@@ -57,18 +58,29 @@ LOOK_AGAIN_SECONDS: Final = 60.0
 """How often a server is asked for kinds that it did not have: an upgrade may bring them."""
 
 
-def watched_kinds(gates: FeatureGates) -> tuple[type, ...]:
-    """The kinds that scheduling reads."""
+def watched_kinds(gates: FeatureGates, for_plugins: Iterable[type] = ()) -> tuple[type, ...]:
+    """The kinds that scheduling reads, with those that plugins asked for."""
     of_gates = {"GenericWorkload": PodGroup, "DRADeviceTaintRules": DeviceTaintRule}
-    return (*ALWAYS_WATCHED, *(kind for gate, kind in of_gates.items() if gates.enabled(gate)))
+    known = (*ALWAYS_WATCHED, *(kind for gate, kind in of_gates.items() if gates.enabled(gate)))
+    return (*known, *(kind for kind in for_plugins if kind not in known))
+
+
+def selections_for_plugins(gates: FeatureGates, watched: Mapping[type, Selection]) -> dict[type, Selection]:
+    """Of kinds that only plugins read: those that every scheduler watches are watched whole."""
+    known = watched_kinds(gates)
+    return {kind: selection for kind, selection in watched.items() if kind not in known}
 
 
 class AccessCheck:
     """Finds out before the start what would otherwise fail for ever: kube-scheduler just repeats the error."""
 
-    def __init__(self, rest: RestClient, kinds: Sequence[type]) -> None:
+    def __init__(
+        self, rest: RestClient, kinds: Sequence[type], selections: Mapping[type, Selection] | None = None
+    ) -> None:
+        """`selections` of kinds that are not watched in all namespaces."""
         self._rest = rest
         self._kinds = kinds
+        self._selections = selections or {}
 
     async def served_kinds(self) -> list[type]:
         """The kinds that the server has and lets us list.
@@ -141,7 +153,8 @@ class AccessCheck:
         return False
 
     async def _list(self, kind: type) -> None:
-        await self._rest.call("GET", collection_path(self._rest.kind(kind)), query="limit=1", retries=0)
+        namespace = self._selections.get(kind, EVERYTHING).namespace
+        await self._rest.call("GET", collection_path(self._rest.kind(kind), namespace), query="limit=1", retries=0)
 
     async def _is_ready(self) -> bool:
         """A server answers, and forbids everything, before it has read its roles: after a reboot of a control plane
@@ -192,10 +205,13 @@ class Watches:
         self._clock = clock
         self._handlers = handlers
         self._durations = durations
+        self._selections: Mapping[type, Selection] = {}
+        self._watched: set[type] = set()
         self.has_synced = False
 
-    async def start(self, kinds: Iterable[type]) -> None:
+    async def start(self, kinds: Iterable[type], selections: Mapping[type, Selection] | None = None) -> None:
         """Watch these kinds, and return when their first lists are delivered."""
+        self._selections = {**self._selections, **(selections or {})}
         for kind in kinds:
             self._add(kind)
         self._factory.start()
@@ -219,8 +235,24 @@ class Watches:
                     self._add(kind)
                     self._factory.start()
 
+    def selection_of(self, kind: type) -> Selection | None:
+        """What of a kind is watched; None: nothing."""
+        return self._selections.get(kind, EVERYTHING) if kind in self._watched else None
+
+    @property
+    def kinds(self) -> frozenset[type]:
+        return frozenset(self._watched)
+
+    async def drop(self, kind: type) -> None:
+        """Watch it no longer. What was delivered stays."""
+        self._watched.discard(kind)
+        await self._factory.drop(kind)
+
     def _add(self, kind: type) -> None:
-        selection = {"field_selector": NON_TERMINAL_PODS} if kind is Pod else {}
+        self._watched.add(kind)
+        selection = self._selections.get(kind, EVERYTHING)._asdict()
+        if kind is Pod:
+            selection = {"field_selector": NON_TERMINAL_PODS}
         feed = feed_of(kind, self._handlers, self._clock, self._durations, self._features)
         self._factory.informer(kind, **selection).add_handler(feed)
 

@@ -23,23 +23,24 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 from random import Random
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from prometheus_client import CollectorRegistry
 
 from kubesched.apps.run.clients import Clients, MakeTransport, choose_connection
 from kubesched.apps.run.election import Election
-from kubesched.apps.run.extenders import leave_to_extenders
 from kubesched.apps.run.loop_thread import Home, LoopThread
+from kubesched.apps.run.policy_source import PolicySource
 from kubesched.apps.run.scheduler import RunningScheduler
 from kubesched.apps.run.serving import EndpointOptions, Endpoints
+from kubesched.apps.run.watchdog import Watchdog
 from kubesched.client.fence import Fence
 from kubesched.client.http_transport import HttpTransport
 from kubesched.client.request_metrics import RequestMetrics
 from kubesched.clock import Clock, SystemClock
 from kubesched.config import FeatureGates, KubeSchedulerConfiguration
-from kubesched.config.dump import dump_config
-from kubesched.scheduler.plugin_loading import load_plugins
+from kubesched.config.dump import dump_config, dump_yaml
+from kubesched.scheduler.framework import PluginFactory
 from kubesched.serving.app import Pages
 from kubesched.telemetry.component_metrics import register_process_metrics
 from kubesched.telemetry.health import PING, HealthCheck
@@ -47,6 +48,9 @@ from kubesched.telemetry.instruments import MetricPolicy
 from kubesched.telemetry.logging import log
 from kubesched.telemetry.metrics import SchedulerMetrics
 from kubesched.telemetry.version import KUBERNETES_VERSION, PROGRAM_VERSION
+
+if TYPE_CHECKING:
+    from kubesched.apps.page.app import Page
 
 # Who asks to stop is obeyed within a second: so long is the scheduler waited for, and so long may the lease take.
 HALT_SECONDS: Final = 0.6
@@ -66,6 +70,16 @@ class RunSettings:
     max_unschedulable: timedelta = timedelta(minutes=5)
     plugin_folder: Path | None = None
     """Where plugins that the configuration names as `module:Class` are looked for first."""
+    read_config: Callable[[], KubeSchedulerConfiguration] | None = None
+    """Reads `config` again, for a reload; ConfigurationError. None: it did not come from a file."""
+    plugin_budget: timedelta = timedelta(milliseconds=5)
+    """Time per pod beyond which a plugin of the user's own is named in the log."""
+    plugin_failure_limit: int = 0
+    """So many failures within a minute take a plugin of the user's own out of the profiles; 0: never."""
+    follows_files: bool = False
+    """Whether changed files are taken up by themselves, not only when SIGHUP comes."""
+    page: bool = False
+    """Whether a page of the cluster is served with the other endpoints."""
 
 
 def run(settings: RunSettings) -> int:
@@ -101,8 +115,12 @@ class SchedulerProcess:
         home: Home | None = None,
         make_transport: MakeTransport = HttpTransport,
         hears_signals: bool = True,
+        hostname: str = "",
     ) -> None:
-        """`home` is where the scheduler's loop runs: a thread of its own, unless everything is to run on one loop."""
+        """`home` is where the scheduler's loop runs: a thread of its own, unless everything is to run on one loop.
+
+        `hostname`, by default the machine's, is the first part of who we are in leases and events.
+        """
         self._hears_signals = hears_signals
         self._settings = settings
         self._clock = clock
@@ -114,9 +132,10 @@ class SchedulerProcess:
         register_process_metrics(self._registry)
         self._requests = RequestMetrics(metrics.rest_client)
         self._make_transport = make_transport
-        self._config, plugins = load_plugins(leave_to_extenders(settings.config), settings.plugin_folder)
+        policy = PolicySource(settings.config, settings.read_config, settings.plugin_folder)
+        self._config, plugins = policy.load()
         self._fence = Fence(clock)
-        hostname = socket.gethostname()
+        hostname = hostname or socket.gethostname()
         self._scheduler = RunningScheduler(
             self._config,
             settings.gates,
@@ -128,6 +147,9 @@ class SchedulerProcess:
             hostname=hostname,
             max_unschedulable=settings.max_unschedulable.total_seconds(),
             failed=self._failed_elsewhere,
+            policy=policy if settings.read_config is not None else None,
+            plugin_budget=settings.plugin_budget.total_seconds(),
+            plugin_failure_limit=settings.plugin_failure_limit,
         )
         # The loops share no client, no credentials and no source of chance: none is safe between threads.
         own_random = Random(random.getrandbits(64))  # noqa: S311 - for jitter
@@ -148,6 +170,7 @@ class SchedulerProcess:
         serving = settings.endpoints.serving.port != 0
         self._endpoints = Endpoints(settings.endpoints, clock, own_random, self._requests) if serving else None
         self._home = home or LoopThread("scheduler", loop_factory())
+        self._page = self._make_page(plugins) if settings.page and serving else None
         self._loop = asyncio.get_running_loop()
         self._over: asyncio.Future[None] = self._loop.create_future()
         self._tasks: dict[str, asyncio.Task[None]] = {}
@@ -172,6 +195,9 @@ class SchedulerProcess:
         self._home.start()
         if self._hears_signals:
             self._listen_to_signals()
+        if self._home.stack() is not None:
+            watchdog = Watchdog(self._home, self._clock, self._plugin_blocked)
+            self._start("watching for blocking plugins", watchdog.run())
         try:
             self._start("living", self._live())
             await self._over
@@ -187,6 +213,10 @@ class SchedulerProcess:
         """Get ready, then decide as soon as (and as long as) we are the leader."""
         await self._home.run(self._scheduler.begin())
         log.info("Starting Kubernetes Scheduler", version=KUBERNETES_VERSION, kubesched=PROGRAM_VERSION)
+        for missing in self._settings.gates.not_followed():
+            log.warning("A feature gate is on that is not wholly followed", gate=missing)
+        if self._page is not None:
+            self._page.start()
         if self._endpoints is not None:
             self._start("serving", self._endpoints.serve(self._pages()))
         if self._elects:
@@ -201,6 +231,8 @@ class SchedulerProcess:
     def _start_deciding(self) -> None:
         self._is_leading = True
         self._home.soon(self._scheduler.start_deciding)
+        if self._settings.follows_files:
+            self._home.soon(self._scheduler.follow_files)
 
     def _start(self, name: str, work: Coroutine[Any, Any, None]) -> None:
         task = self._loop.create_task(work, name=name)
@@ -226,6 +258,8 @@ class SchedulerProcess:
         for asks_to_stop in (signal.SIGTERM, signal.SIGINT):
             self._loop.add_signal_handler(asks_to_stop, self.ask_to_stop)
         self._loop.add_signal_handler(signal.SIGUSR2, self._home.soon, self._scheduler.log_state)
+        if self._settings.read_config is not None:
+            self._loop.add_signal_handler(signal.SIGHUP, self._home.soon, self._scheduler.ask_to_reload)
 
     def ask_to_stop(self) -> None:
         """What SIGTERM and SIGINT do; asked again, it ends at once."""
@@ -233,6 +267,9 @@ class SchedulerProcess:
             self._exit_now(1)
         else:
             self._over.set_result(None)
+
+    def _plugin_blocked(self, plugin: str, seconds: float) -> None:
+        self._metrics.plugin_blocked.add(seconds, plugin)
 
     def _lost_lease(self) -> None:
         log.error("Leaderelection lost")
@@ -246,7 +283,10 @@ class SchedulerProcess:
             await self._leave_behind()
         await self._home.run(self._scheduler.finish())
         await self._cancel("living")
+        await self._cancel("watching for blocking plugins")
         await self._election.stop()
+        if self._page is not None:
+            self._page.close()
         if self._endpoints is not None:
             self._endpoints.stop()
             if "serving" in self._tasks:
@@ -274,6 +314,21 @@ class SchedulerProcess:
 
     # ---- showing ---------------------------------------------------------------------------------------------------
 
+    def _make_page(self, plugins: Mapping[str, PluginFactory]) -> Page:
+        """Questions are tried with the configuration that the process was started with."""
+        from kubesched.apps.page.app import Page  # not at the top: few processes serve one
+        from kubesched.apps.simulate.simulation import Simulation
+
+        config, gates = self._config, self._settings.gates
+        data = dump_config(config)
+        return Page(
+            self._scheduler.page_source(
+                self._home,
+                make_simulation=lambda: Simulation(data, feature_gates=gates, plugins=plugins),
+                config_text=lambda: dump_yaml(config),
+            )
+        )
+
     def _pages(self) -> Pages:
         gates = self._settings.gates
         election = HealthCheck("leaderElection", self._election.health_problem)
@@ -296,4 +351,5 @@ class SchedulerProcess:
             statusz=gates.enabled("ComponentStatusz"),
             cbor=gates.enabled("CBORServingAndStorage"),
             emulated_version=str(gates.version),
+            more_routes=self._page.routes() if self._page is not None else (),
         )

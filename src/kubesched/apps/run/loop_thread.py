@@ -7,8 +7,10 @@ metrics, the fence of the lease, the log. All else is handed over, by `run` and 
 from __future__ import annotations
 
 import asyncio
+import sys
 import threading
 from collections.abc import Callable, Coroutine
+from types import FrameType
 from typing import Any, Final, Protocol, TypeVar
 
 T = TypeVar("T")
@@ -31,6 +33,10 @@ class Home(Protocol):
 
     def tasks(self) -> set[asyncio.Task[Any]]:
         """What runs there: to be looked at."""
+        ...
+
+    def stack(self) -> FrameType | None:
+        """Where its thread is at this moment; None if that is the caller's own."""
         ...
 
     def stop(self) -> None:
@@ -56,6 +62,9 @@ class LoopThread:
 
     def tasks(self) -> set[asyncio.Task[Any]]:
         return asyncio.all_tasks(self._loop)
+
+    def stack(self) -> FrameType | None:
+        return sys._current_frames().get(self._thread.ident or 0)
 
     def stop(self) -> None:
         if self._thread.is_alive():
@@ -83,5 +92,8 @@ class SameLoop:
 
     def tasks(self) -> set[asyncio.Task[Any]]:
         return set()  # its tasks are the caller's own
+
+    def stack(self) -> FrameType | None:
+        return None
 
     def stop(self) -> None: ...

@@ -6,9 +6,10 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
+from kubesched.apps.run.plugin_budgets import TimeBudget
 from kubesched.clock import Clock
 from kubesched.scheduler.build import Assembled
-from kubesched.scheduler.framework import QueuedPod
+from kubesched.scheduler.framework import QueuedPod, Victims
 from kubesched.scheduler.framework.stopwatch import ATTEMPTS_PER_SAMPLE
 from kubesched.scheduler.state.queue.observer import SubQueue
 from kubesched.telemetry.instruments import Noted
@@ -75,21 +76,32 @@ class QueueMetrics:
         self._metrics.framework_extension_point_duration.observe(seconds, "PreEnqueue", "Success", profile)
 
 
+FIRST_POINT: Final = "PreFilter"
+AWAITED_POINTS: Final = ("PostFilter", "PreBind", "Bind")
+"""Who waits there holds up nobody else."""
+
+
 class PluginMetrics:
     """A `PluginObserver`. What one sampled attempt shows stands for as many as there are to a sample.
 
     Except for the durations of plugins, of which kube-scheduler shows the sample as it is.
     """
 
-    def __init__(self, metrics: SchedulerMetrics) -> None:
+    def __init__(self, metrics: SchedulerMetrics, budget: TimeBudget) -> None:
         self._metrics = metrics
+        self._budget = budget
+        metrics.plugin_seconds_per_pod.read_from(lambda: {(name,): mean for name, mean in budget.means().items()})
 
     def extension_point(self, point: str, status: str, profile: str, seconds: float) -> None:
         series = self._metrics.framework_extension_point_duration.labels(point, status, profile)
         series.observe(seconds, ATTEMPTS_PER_SAMPLE)
+        if point == FIRST_POINT:
+            self._budget.next_pod()
 
     def plugin(self, plugin: str, point: str, status: str, seconds: float) -> None:
         self._metrics.plugin_execution_duration.observe(seconds, plugin, point, status)
+        if point not in AWAITED_POINTS:
+            self._budget.took(plugin, seconds)
 
     def evaluated(self, plugins: Iterable[str], point: str, profile: str) -> None:
         for plugin in plugins:
@@ -122,12 +134,26 @@ class PreemptionMetrics:
     def attempted(self) -> None:
         self._metrics.preemption_attempts.inc()
 
-    def evicting(self, victims: int) -> None:
-        self._metrics.preemption_victims.observe(victims)
+    def attempted_for_group(self, result: str) -> None:
+        self._metrics.workload_preemption_attempts.inc(result)
 
-    def evicted(self, result: str, seconds: float) -> None:
-        self._metrics.preemption_goroutines_duration.observe(seconds, result)
-        self._metrics.preemption_goroutines_execution.inc(result)
+    def evaluated(self, preemptor: str, result: str, seconds: float) -> None:
+        self._metrics.preemption_evaluation_duration.observe(seconds, preemptor, result)
+
+    def evicting(self, victims: Victims, preemptor: str) -> None:
+        metrics = self._metrics
+        of_kind = metrics.preemption_victims if preemptor == "pod" else metrics.workload_preemption_victims
+        of_kind.observe(len(victims.pods))
+        if victims.group_disruptions:
+            metrics.preemption_workload_disruptions.observe(victims.group_disruptions, preemptor)
+        for _ in range(victims.pdb_violations):
+            metrics.preemption_pdb_violations.inc(preemptor)
+
+    def evicted(self, preemptor: str, result: str, seconds: float, *, in_background: bool) -> None:
+        self._metrics.preemption_execution_duration.observe(seconds, preemptor, result)
+        if in_background:
+            self._metrics.preemption_goroutines_duration.observe(seconds, result)
+            self._metrics.preemption_goroutines_execution.inc(result)
 
 
 class CallMetrics:

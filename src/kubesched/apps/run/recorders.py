@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from random import Random
 
 from kubesched.client.recorder import EventRecorder
@@ -18,11 +18,18 @@ class ProfileRecorders:
     def __init__(
         self, rest: RestClient, clock: Clock, random: Random, *, scheduler_names: Iterable[str], hostname: str
     ) -> None:
-        self._recorders = {
-            name: EventRecorder(rest, clock, random, reporting_controller=name, hostname=hostname)
-            for name in scheduler_names
-        }
+        self._make: Callable[[str], EventRecorder] = lambda name: EventRecorder(
+            rest, clock, random, reporting_controller=name, hostname=hostname
+        )
+        self._recorders = {name: self._make(name) for name in scheduler_names}
         self._first = next(iter(self._recorders.values()))
+
+    def serve(self, scheduler_names: Iterable[str]) -> None:
+        """There are other profiles now. Events of those that are gone are still written."""
+        for name in scheduler_names:
+            if name not in self._recorders:
+                self._recorders[name] = recorder = self._make(name)
+                recorder.start()
 
     def event(
         self,

@@ -9,7 +9,7 @@ from kubesched.apps.run.extenders import connect_extenders, leave_to_extenders
 from kubesched.apps.simulate.memory_api import MemoryApi
 from kubesched.clock import VirtualClock
 from kubesched.config import FeatureGates, KubeSchedulerConfiguration
-from kubesched.scheduler.build import Dependencies, build_scheduler
+from kubesched.scheduler.build import Assembled, Dependencies, build_scheduler
 from kubesched.scheduler.framework import Plugin
 from kubesched.scheduler.plugin_contract import suspicious_names
 from kubesched.scheduler.plugin_loading import load_plugins
@@ -19,7 +19,7 @@ class _NoEvents:
     def event(self, *args: object, **kwargs: object) -> None: ...
 
 
-def try_out(config: KubeSchedulerConfiguration, gates: FeatureGates, plugin_folder: Path | None) -> None:
+def try_out(config: KubeSchedulerConfiguration, gates: FeatureGates, plugin_folder: Path | None) -> Assembled:
     """ConfigurationError with what would keep a scheduler from starting. Nothing is connected to."""
     clock = VirtualClock()
     config, plugins = load_plugins(leave_to_extenders(config), plugin_folder)
@@ -31,7 +31,7 @@ def try_out(config: KubeSchedulerConfiguration, gates: FeatureGates, plugin_fold
         extenders=connect_extenders(config, clock),
         plugins=plugins,
     )
-    build_scheduler(config, gates, dependencies)
+    return build_scheduler(config, gates, dependencies)
 
 
 def likely_mistakes(config: KubeSchedulerConfiguration, plugin_folder: Path | None) -> list[str]:

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
@@ -28,15 +28,20 @@ from kubesched.apps.simulate.chance import Chance, Tie
 from kubesched.apps.simulate.changes import ChangeLog
 from kubesched.apps.simulate.memory_api import MemoryApi
 from kubesched.apps.simulate.own_loop import OwnLoop
-from kubesched.apps.simulate.virtual_scheduler import Configuration, build_virtual_scheduler, is_file_name
+from kubesched.apps.simulate.virtual_scheduler import (
+    Configuration,
+    build_virtual_scheduler,
+    is_file_name,
+    reload_virtual_scheduler,
+)
 from kubesched.clock import VirtualClock
 from kubesched.config import (
     FeatureGates,
 )
 from kubesched.errors import InvalidObjectError, KubeschedError
-from kubesched.objects import KIND_OF, Pod, PodGroup
+from kubesched.objects import KIND_OF, Pod, PodGroup, convert, is_kind, to_builtins
 from kubesched.objects.completion import completed
-from kubesched.objects.manifests import decode_all, load_documents, read_documents, split_foreign
+from kubesched.objects.manifests import decode_all, load_documents, read_documents, split_declared, split_foreign
 from kubesched.scheduler.build import Dependencies
 from kubesched.scheduler.framework import NodeInfo, PluginFactory
 from kubesched.scheduler.state.queue import SubQueue
@@ -70,7 +75,8 @@ class Preemption(NamedTuple):
 class Simulation:
     """`config` is a KubeSchedulerConfiguration: a file (`Path`), a text or a mapping; `plugins` are your own, by name.
 
-    `seed` decides ties. Same objects, same order, same seed: same placements.
+    `seed` decides ties, as chance does in kube-scheduler; with `ties="first"`, the node that was added first wins them.
+    Same objects, same order, same seed: same placements.
     """
 
     def __init__(
@@ -81,12 +87,16 @@ class Simulation:
         emulated_version: str = "",
         plugins: Mapping[str, PluginFactory] | None = None,
         seed: int = 0,
+        ties: Literal["random", "first"] = "random",
     ) -> None:
+        if ties not in ("random", "first"):
+            raise ValueError(f"ties: expected 'random' or 'first', got {ties!r}")
         self._settings: dict[str, Any] = {
             "feature_gates": feature_gates,
             "emulated_version": emulated_version,
             "plugins": plugins,
             "seed": seed,
+            "ties": ties,
         }
         if isinstance(feature_gates, str):
             feature_gates = FeatureGates.parse(feature_gates, emulated_version=emulated_version)
@@ -96,6 +106,7 @@ class Simulation:
         """(pod, reason, note) of every event that the scheduler recorded."""
         self.preemptions: list[Preemption] = []
         self._chance = Chance(seed)
+        self._chance.by_name, self._chance.notes_ties = ties == "first", ties == "random"
         self._branches: list[int] = []  # how many events there were when each began
         api = MemoryApi()
         dependencies = Dependencies(
@@ -132,6 +143,25 @@ class Simulation:
         other.add(*(obj for store in self._assembled.objects for obj in store))
         return other
 
+    def reload(self, config: Configuration = None, *, plugins: Mapping[str, PluginFactory] | None = None) -> None:
+        """Go on with another configuration, or other versions of plugins, as a scheduler does that reloads its own.
+
+        Pods that wait, are assumed or wait on permit stay where they are. ConfigurationError, and nothing has changed.
+        Objects of a kind that a plugin declares are read again as the new version declares it.
+        """
+        self._check_open()
+        stores = self._assembled.objects
+        before: dict[type, list[Any]] = {kind: list(stores.of(kind)) for kind in stores.watched}
+        self._loop.run(self._reload(config, plugins))
+        now = {KIND_OF[kind].group_kind: kind for kind in stores.watched if kind not in before}
+        for kind, objects in before.items():
+            successor = now.get(KIND_OF[kind].group_kind)
+            if successor is not None and kind not in stores.watched:
+                self.add(*(convert(to_builtins(obj), successor) for obj in objects))
+
+    async def _reload(self, config: Configuration, plugins: Mapping[str, PluginFactory] | None) -> None:
+        reload_virtual_scheduler(self._assembled, config, plugins)
+
     def close(self) -> None:
         """Nothing can be scheduled or explained any more; placements and events can still be read. Idempotent."""
         self._closed = True
@@ -156,16 +186,25 @@ class Simulation:
     def load(self, manifests: str | Path) -> None:
         """Add the objects of a YAML or JSON file, of a folder of such files (`Path`), or of a text (`str`).
 
-        Kinds that scheduling does not look at are left out, with a warning. InvalidObjectError.
+        Kinds that neither scheduling nor a plugin looks at are left out, with a warning. InvalidObjectError.
         """
         if isinstance(manifests, str) and is_file_name(manifests):
             raise InvalidObjectError(f"{manifests!r} is a text without objects: to load a file, pass a Path")
         documents = read_documents(manifests) if isinstance(manifests, Path) else load_documents(manifests, "<text>")
-        known, foreign = split_foreign(documents)
+        declared, others = split_declared(documents, self._assembled.objects.watched)
+        known, foreign = split_foreign(others)
         if foreign:
             left_out = f"left out, since scheduling does not look at them: {', '.join(foreign)}"
             warnings.warn(left_out, stacklevel=2)
-        self.add(*decode_all(known))
+        self.add(*decode_all(known), *declared)
+
+    def publish(self, url: str, content: Any) -> None:
+        """What a plugin that fetches this address (`Handle.fetch`) gets, from now on: JSON, as data or as bytes.
+
+        InvalidObjectError if no plugin does.
+        """
+        if not self._assembled.fetches.publish(url, content):
+            raise InvalidObjectError(f"no plugin fetches {url}")
 
     def remove(self, obj: Any) -> None:
         """Delete the object of this kind, namespace and name. InvalidObjectError if there is none."""
@@ -252,6 +291,11 @@ class Simulation:
     def get(self, kind: type[T], name: str, namespace: str = "") -> T | None:
         return self._assembled.objects.of(kind).get(name, namespace)
 
+    @property
+    def kinds_of_plugins(self) -> tuple[type, ...]:
+        """The kinds that plugins of this simulation have informers of."""
+        return tuple(self._assembled.objects.watched)
+
     def pods_on(self, node_name: str) -> list[Pod]:
         """The pods that count on a node, sorted by name."""
         cluster = self._assembled.cache.cluster
@@ -264,6 +308,10 @@ class Simulation:
         """Every node with its pods and what is left of it, in zone round-robin order."""
         self._snapshot.refresh()
         return self._snapshot.all()
+
+    def weights(self) -> dict[str, dict[str, int]]:
+        """By scheduler name: the weight of each score plugin."""
+        return {name: dict(profile.score_weights) for name, profile in self._assembled.profiles.items()}
 
     def placements(self) -> dict[str, str | None]:
         """All pods with their nodes, as `schedule` returns them; nothing is tried."""
@@ -352,7 +400,7 @@ class Simulation:
 
 
 def _check_object(obj: Any) -> None:
-    if type(obj) not in KIND_OF:
+    if not is_kind(type(obj)):
         advice = ""
         if isinstance(obj, Mapping):
             advice = "; manifests are loaded by load()"

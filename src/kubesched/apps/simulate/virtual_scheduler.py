@@ -15,6 +15,7 @@ from kubesched.scheduler.build import Assembled, Dependencies, build_scheduler
 from kubesched.scheduler.framework import PluginFactory
 from kubesched.scheduler.plugin_contract import check_plugin
 from kubesched.scheduler.plugin_loading import load_plugins
+from kubesched.scheduler.reload import adopt, prepare
 
 Configuration: TypeAlias = str | Path | Mapping[str, Any] | None
 """A KubeSchedulerConfiguration: a file (`Path`), a text or a mapping; None: the default."""
@@ -27,11 +28,24 @@ def build_virtual_scheduler(
     plugins: Mapping[str, PluginFactory] | None = None,
 ) -> Assembled:
     """A scheduler of this configuration, with the plugins beside its file, and `plugins`. ConfigurationError."""
+    loaded, registry = _load(config, gates, plugins)
+    return build_scheduler(loaded, gates, replace(dependencies, plugins=registry))
+
+
+def reload_virtual_scheduler(
+    assembled: Assembled, config: Configuration, plugins: Mapping[str, PluginFactory] | None = None
+) -> None:
+    """Let a scheduler go on with another configuration. ConfigurationError, and it goes on as it was."""
+    loaded, registry = _load(config, assembled.foundation.gates, plugins)
+    adopt(assembled, prepare(assembled, loaded, registry, ()))
+
+
+def _load(
+    config: Configuration, gates: FeatureGates, plugins: Mapping[str, PluginFactory] | None
+) -> tuple[KubeSchedulerConfiguration, dict[str, PluginFactory]]:
     folder = config.parent if isinstance(config, Path) else None
     loaded, found = load_plugins(load_configuration(config, gates), folder)
-    registry: dict[str, PluginFactory] = dict(found)
-    registry |= {name: check_plugin(name, plugin) for name, plugin in (plugins or {}).items()}
-    return build_scheduler(loaded, gates, replace(dependencies, plugins=registry))
+    return loaded, found | {name: check_plugin(name, plugin) for name, plugin in (plugins or {}).items()}
 
 
 def load_configuration(config: Configuration, gates: FeatureGates) -> KubeSchedulerConfiguration:

@@ -12,7 +12,6 @@ Data only, no policy: nothing here knows a plugin, a queue or an API server. The
 
 from kubesched.scheduler.columns.affinity_terms import AffinityTerm, CarriedTerm, TermKind
 from kubesched.scheduler.columns.cluster import ClusterTables
-from kubesched.scheduler.columns.derived import Derived
 from kubesched.scheduler.columns.journal import EVERYTHING, FEW_ROWS, Everything, Follower, Journal, either
 from kubesched.scheduler.columns.label_column import LabelColumn
 from kubesched.scheduler.columns.node_table import NodeTable
@@ -34,7 +33,6 @@ __all__ = [
     "CarriedTerm",
     "ClusterTables",
     "Counts",
-    "Derived",
     "Everything",
     "Floats",
     "Follower",

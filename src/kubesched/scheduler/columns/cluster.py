@@ -82,6 +82,8 @@ class ClusterTables:
         ends, ended = info.pod.metadata.deletion_timestamp, old.pod.metadata.deletion_timestamp
         if old.template is info.template and (ends is None) is (ended is None):
             pods.swap(row, info)
+            if old.pod.metadata.annotations != info.pod.metadata.annotations:  # plugins may read them
+                self.nodes.pod_changes.append(int(pods.node_row[row]))
         else:
             node_name = self.nodes.names[int(pods.node_row[row])]
             self.displace(info.uid)

@@ -76,8 +76,10 @@ class Follower(Generic[T]):
     def changed(self) -> list[T] | Everything:
         """What changed since the last call."""
         journal, seen = self._journal, self._position
-        self._position = position = journal.position
-        return [] if position == seen else journal.since(seen)
+        if seen == journal.position:
+            return []
+        self._position = journal.position
+        return journal.since(seen)
 
     def skip(self) -> None:
         """What changed so far is known already."""

@@ -228,6 +228,13 @@ class PodTemplates:
     def __len__(self) -> int:
         return len(self._known)
 
+    def forget_memos(self) -> None:
+        """Drop what plugins and engines have worked out: they were replaced."""
+        for template in self._known.values():
+            template.memo.clear()
+        for size in self._sizes.values():
+            size.memo.clear()
+
     def info(self, pod: Pod, wanted_node: str = "") -> PodInfo:
         """Raises ValueError for a pod whose spec makes no sense (a selector that does not compile, say)."""
         parts = parts_of(pod, wanted_node)

@@ -17,12 +17,10 @@ class TermsInUse:
 
     def __init__(self) -> None:
         self.version = 0
+        self.is_empty = True
         self._templates: dict[CarriedTerm, int] = {}  # how many templates in use carry it
         self._by_label: dict[LabelTag, dict[CarriedTerm, None]] = {}
         self._by_no_label: dict[CarriedTerm, None] = {}
-
-    def __len__(self) -> int:
-        return len(self._templates)
 
     def speaking_of(self, pod: PodTemplate, namespace_labels: Mapping[str, str]) -> list[CarriedTerm]:
         """The terms in use that match a pod in a namespace with these labels."""
@@ -42,6 +40,7 @@ class TermsInUse:
             if not carriers:
                 self._file(item)
                 self.version += 1
+                self.is_empty = False
 
     def template_released(self, template: PodTemplate) -> None:
         for item in template.carried_terms:
@@ -50,6 +49,7 @@ class TermsInUse:
                 del self._templates[item]
                 self._take_out(item)
                 self.version += 1
+                self.is_empty = not self._templates
 
     def _file(self, item: CarriedTerm) -> None:
         tags = label_tags(item.term.selector)

@@ -63,7 +63,8 @@ class Evaluator:
         signature = self._cache.signature_of(pod.template)
         evaluation = self._cache.evaluation_for(pod, signature)
         try:
-            stopwatch = self._next_stopwatch()
+            self._attempts += 1
+            stopwatch = self._stopwatch if self._attempts % ATTEMPTS_PER_SAMPLE == 1 else None
             state = evaluation.start(pod, signature.versions, stopwatch)
             if placed_group_members:
                 state.placed_group_members = placed_group_members
@@ -115,10 +116,6 @@ class Evaluator:
             stopwatch.point("Filter", self._filter, feasible)
             stopwatch.evaluated("Filter", (plugin.name for plugin in self._filters(state)))
         return feasible
-
-    def _next_stopwatch(self) -> Stopwatch | None:
-        self._attempts += 1
-        return self._stopwatch if self._attempts % ATTEMPTS_PER_SAMPLE == 1 else None
 
     def rank(self, feasible: FeasibleNodes) -> Ranking:
         """Run PreScore and Score over feasible nodes."""

@@ -16,6 +16,7 @@ from kubesched.scheduler.framework.cycle_state import CycleState
 from kubesched.scheduler.framework.device_observer import DeviceObserver, SilentDeviceObserver
 from kubesched.scheduler.framework.diagnosis import Diagnosis, ListedStatuses, NodeStatuses
 from kubesched.scheduler.framework.events import Action, ClusterEvent, EventHint, Hint, Resource, Tags
+from kubesched.scheduler.framework.fetches import Fetched, Fetches
 from kubesched.scheduler.framework.handle import (
     ApiWriter,
     EventRecorder,
@@ -39,7 +40,9 @@ from kubesched.scheduler.framework.plugin import (
     BindPlugin,
     DependsOn,
     FilterPlugin,
+    Permission,
     PermitPlugin,
+    PlacementFeasiblePlugin,
     PlacementGeneratePlugin,
     PlacementScorePlugin,
     Plugin,
@@ -58,9 +61,12 @@ from kubesched.scheduler.framework.plugin import (
     ScorePlugin,
     points_served,
 )
+from kubesched.scheduler.framework.plugin_args import PluginArgs
 from kubesched.scheduler.framework.pod_changes import PodChange
 from kubesched.scheduler.framework.pod_group import (
+    Nominations,
     Placement,
+    PlacementProgress,
     PodGroupAssignments,
     PodGroupDryRun,
     PodGroupInfo,
@@ -98,6 +104,8 @@ __all__ = [
     "EventRecorder",
     "Extender",
     "ExternalServices",
+    "Fetched",
+    "Fetches",
     "FilterPlugin",
     "Handle",
     "Hint",
@@ -109,14 +117,19 @@ __all__ = [
     "NominatingInfo",
     "NominatingMode",
     "Nomination",
+    "Nominations",
     "Nominator",
     "ObjectStore",
     "ObjectStores",
+    "Permission",
     "PermitPlugin",
     "Placement",
+    "PlacementFeasiblePlugin",
     "PlacementGeneratePlugin",
+    "PlacementProgress",
     "PlacementScorePlugin",
     "Plugin",
+    "PluginArgs",
     "PluginFactory",
     "PodChange",
     "PodGroupAssignments",

@@ -39,11 +39,6 @@ class CycleState(msgspec.Struct, eq=False):
     """Times the calls of this attempt, if it is one of those that are looked at."""
     _values: Mapping[Hashable, Any] = NOTHING
 
-    @property
-    def lasting(self) -> CycleState:
-        """The state that outlives this cycle: the parent, where there is one."""
-        return self._parent or self
-
     def write(self, key: Hashable, value: object) -> None:
         self._values = {**self._values, key: value}
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
+from kubesched.objects import KIND_OF
 from kubesched.scheduler.columns import PodInfo, PodTemplate
 
 
@@ -71,9 +72,16 @@ class Resource(enum.StrEnum):
 
 
 class ClusterEvent(msgspec.Struct, frozen=True):
-    resource: Resource
+    """`resource` is a `Resource`, or the `group/Kind` of a kind that a plugin has an informer of (`of`)."""
+
+    resource: Resource | str
     action: Action
     custom_label: str = ""
+
+    @classmethod
+    def of(cls, kind: type, action: Action = Action.ALL) -> ClusterEvent:
+        """The event of a kind, whether the scheduler knows it or a plugin declares it."""
+        return cls(resource_of(kind), action)
 
     @property
     def label(self) -> str:
@@ -95,6 +103,15 @@ class ClusterEvent(msgspec.Struct, frozen=True):
             self.resource is Resource.POD and incoming.resource in (Resource.ASSIGNED_POD, Resource.UNSCHEDULABLE_POD)
         )
         return same_resource and bool(self.action & incoming.action) and incoming.action <= self.action
+
+
+_KNOWN_RESOURCES: Final = {resource.value: resource for resource in Resource}
+
+
+def resource_of(kind: type) -> Resource | str:
+    """What events of a kind are about."""
+    name = KIND_OF[kind].group_kind
+    return _KNOWN_RESOURCES.get(name, name)
 
 
 class Hint(enum.Enum):
@@ -141,6 +158,7 @@ class EventHint:
 
 ANY_EVENT: Final = EventHint(ClusterEvent(Resource.WILDCARD, Action.ALL))
 UNSCHEDULABLE_TIMEOUT: Final = ClusterEvent(Resource.WILDCARD, Action.ALL, "UnschedulableTimeout")
+CONFIGURATION_RELOADED: Final = ClusterEvent(Resource.WILDCARD, Action.ALL, "ConfigurationReloaded")
 FORCE_ACTIVATE: Final = ClusterEvent(Resource.WILDCARD, Action.ALL, "ForceActivate")
 ASSIGNED_POD_ADD: Final = ClusterEvent(Resource.ASSIGNED_POD, Action.ADD)
 ASSIGNED_POD_DELETE: Final = ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE)

@@ -17,7 +17,8 @@ from kubesched.objects.pod import PodCondition
 from kubesched.scheduler.columns import Booleans, ClusterTables, Journal, NodeView, PodInfo
 from kubesched.scheduler.framework.cycle_state import CycleState
 from kubesched.scheduler.framework.device_observer import DeviceObserver, SilentDeviceObserver
-from kubesched.scheduler.framework.listers import ObjectStores
+from kubesched.scheduler.framework.fetches import Fetched, Fetches
+from kubesched.scheduler.framework.listers import ObjectStore, ObjectStores, Selection
 from kubesched.scheduler.framework.pod_group import PodGroupStates
 from kubesched.scheduler.framework.preemption import PreemptionObserver, SilentPreemption, Victims
 from kubesched.scheduler.framework.volume_observer import SilentVolumeObserver, VolumeObserver
@@ -196,6 +197,7 @@ class SharedServices(ExternalServices):
     gates: FeatureGates
     nominator: Nominator
     pod_groups: PodGroupStates
+    fetches: Fetches
 
 
 def services_of(record: ExternalServices, kind: type[ExternalServices]) -> dict[str, Any]:
@@ -208,6 +210,28 @@ class Handle(SharedServices, ABC):
     """All that a plugin knows of the scheduler: the shared services, and what it may ask for. One per profile."""
 
     profile_name: str
+
+    def informer(
+        self, kind: type[T], *, namespace: str = "", label_selector: str = "", field_selector: str = ""
+    ) -> ObjectStore[T]:
+        """The objects of a kind, kept up to date from before the first decision. To be called in `__init__`.
+
+        The kind is one of `kubesched.objects`, or a `CustomObject` of the plugin's own. Its changes wake pods
+        (`ClusterEvent.of(kind)` in `events_to_register`), and the store's `version` belongs into `external_version`.
+        A kind that the API server does not have is taken as empty until it has it. Where another plugin wants more of
+        the kind, there is more in the store than the selection says.
+        """
+        return self.objects.watch(kind, Selection(namespace, label_selector, field_selector))
+
+    def fetch(
+        self, url: str, *, every: float, into: Any = dict[str, Any], headers: Mapping[str, str] | None = None
+    ) -> Fetched[Any]:
+        """Fetch JSON every so many seconds, beside the loop; the last value is at hand. To be called in `__init__`.
+
+        `url` is an http(s) address, or a path of the API server (`/apis/metrics.k8s.io/v1beta1/nodes`), which is asked
+        with the scheduler's credentials. `into` is the type to decode to: plain data, or a struct.
+        """
+        return self.fetches.add(url, every, into, headers or {})
 
     @abstractmethod
     def waiting_pods(self) -> Iterable[WaitingPod]: ...

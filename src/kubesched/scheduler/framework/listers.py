@@ -1,10 +1,13 @@
-"""What the informers know, by kind: read by plugins, written by the event handlers."""
+"""What the informers know, by kind: read by plugins, written by the event handlers. And what they are to watch."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any, Generic, TypeVar, cast
+from collections.abc import Callable, Iterable, Iterator
+from types import MethodType
+from typing import Any, Final, Generic, NamedTuple, TypeVar, cast
+from weakref import WeakMethod
 
+from kubesched.objects import KIND_OF, decoding, is_kind
 from kubesched.objects.meta import ObjectMeta
 from kubesched.scheduler.columns import Journal
 
@@ -55,10 +58,24 @@ class ObjectStore(Generic[T]):
         return iter(self._by_namespace.get(namespace, {}).values())
 
     def subscribe(self, listener: Listener[T]) -> None:
-        """Call `listener` for every change from now on, and for what is there already, at once."""
+        """Call `listener` for every change from now on, and for what is there already, at once.
+
+        A method is called for as long as its object lives: keep what subscribes.
+        """
         for obj in self:
             listener(None, obj)
-        self._followers = [*self._followers, lambda key, old, new: listener(old, new)]
+        if not isinstance(listener, MethodType):
+            self._followers = [*self._followers, lambda key, old, new: listener(old, new)]
+            return
+        method = WeakMethod(listener)
+
+        def follow(key: str, old: T | None, new: T | None) -> None:
+            if (alive := method()) is not None:
+                alive(old, new)
+            else:
+                self._followers = [follower for follower in self._followers if follower is not follow]
+
+        self._followers = [*self._followers, follow]
 
     def set(self, obj: T) -> T | None:
         """Add or replace; returns what was there before."""
@@ -94,21 +111,69 @@ class ObjectStore(Generic[T]):
             del self._by_namespace[namespace][key]
 
 
+class Selection(NamedTuple):
+    """Which objects of a kind are watched; without any restriction, all."""
+
+    namespace: str = ""
+    label_selector: str = ""
+    field_selector: str = ""
+
+
+EVERYTHING: Final = Selection()
+
+
+def united(asked: Iterable[tuple[type, Selection]]) -> dict[type, Selection]:
+    """What contains all that was asked for: everything of a kind, where the selections differ."""
+    together: dict[type, Selection] = {}
+    for kind, selection in asked:
+        if together.setdefault(kind, selection) != selection:
+            together[kind] = EVERYTHING
+    return together
+
+
 class ObjectStores:
     """One store per kind, made on first use."""
 
     def __init__(self) -> None:
         self._stores: dict[type, ObjectStore[Any]] = {}
         self._derived: dict[type, object] = {}
+        self.watched: dict[type, Selection] = {}
+        """The kinds that plugins asked for, besides those that every scheduler watches."""
+        self.asked: list[tuple[type, Selection]] = []
+        """What was asked for since the last `watch_only`."""
 
     def __iter__(self) -> Iterator[ObjectStore[Any]]:
         return iter(tuple(self._stores.values()))
+
+    def by_kind(self) -> Iterator[tuple[type, ObjectStore[Any]]]:
+        """Those that are in use."""
+        return iter(tuple(self._stores.items()))
 
     def of(self, kind: type[T]) -> ObjectStore[T]:
         store = self._stores.get(kind)
         if store is None:
             store = self._stores[kind] = ObjectStore()
         return store
+
+    def watch(self, kind: type[T], selection: Selection = EVERYTHING) -> ObjectStore[T]:
+        """The store of a kind that is to be watched. Where several ask for different selections, all is watched.
+
+        TypeError if it is none: a plugin's own struct says by its `resource` how the kind is served.
+        """
+        if not is_kind(kind):
+            raise TypeError(f"{kind.__name__} is no kind: declare it as a CustomObject with a `resource`")
+        decoding(kind)  # fails here, not with the first object, if its fields have types that nobody can decode
+        self.asked.append((kind, selection))
+        self.watched = united([*self.watched.items(), (kind, selection)])
+        return self.of(kind)
+
+    def watch_only(self, asked: Iterable[tuple[type, Selection]]) -> None:
+        """Watch what the plugins of now asked for. What was kept of kinds that only others declared is dropped."""
+        self.asked = []
+        before, self.watched = self.watched, united(asked)
+        for kind in before:
+            if kind not in self.watched and kind not in KIND_OF:
+                self._stores.pop(kind, None)
 
     def derived(self, kind: type[T], make: Callable[[], T]) -> T:
         """What a plugin derives from the stores, shared by all profiles: made by the first that asks."""

@@ -31,7 +31,14 @@ from kubesched.scheduler.framework.events import ANY_EVENT, EventHint
 from kubesched.scheduler.framework.handle import Handle, NominatingInfo
 from kubesched.scheduler.framework.node_info import NodeInfo, node_info_at
 from kubesched.scheduler.framework.pod_changes import PodChange
-from kubesched.scheduler.framework.pod_group import Placement, PodGroupAssignments, PodGroupDryRun, PodGroupInfo
+from kubesched.scheduler.framework.pod_group import (
+    Nominations,
+    Placement,
+    PlacementProgress,
+    PodGroupAssignments,
+    PodGroupDryRun,
+    PodGroupInfo,
+)
 from kubesched.scheduler.framework.queued_pod import QueuedPod
 from kubesched.scheduler.framework.status import SUCCESS, Status
 from kubesched.scheduler.framework.verdict import Verdict
@@ -61,10 +68,23 @@ class DependsOn(enum.Enum):
     __hash__ = object.__hash__  # that of enumerations is a call; these are part of many keys
 
 
+@dataclass(frozen=True, slots=True)
+class Permission:
+    """Something that a plugin writes to the API server: `Permission(PodGroup, "patch", subresource="status")`."""
+
+    kind: type
+    verb: str
+    """As in RBAC: create, update, patch, delete, get."""
+    subresource: str = ""
+
+
 class Plugin:
     """Base of all plugins. `name` must be unique; it is what configuration files say."""
 
     name: ClassVar[str]
+
+    permissions: ClassVar[Sequence[Permission]] = ()
+    """What the plugin does to the API server besides reading by informers: `kubesched config rbac` prints it."""
 
     points_since: ClassVar[Mapping[str, Behaviour]] = {}
     """Extension points that the plugin serves only where Kubernetes' version has this behaviour."""
@@ -72,8 +92,19 @@ class Plugin:
     depends_on: ClassVar[DependsOn] = DependsOn.ANYTHING
     """How long answers of PreFilter and Filter (and of Score, unless `score_depends_on` says otherwise) stay true."""
 
+    time_limit: ClassVar[float] = 600.0
+    """Seconds that one call of `post_filter`, `pre_bind` or `bind` may take: then the pod's attempt fails."""
+
     def __init__(self, args: Any = None, handle: Handle | None = None) -> None:
         """As a `PluginFactory` is called, for plugins that need neither."""
+
+    def take_over(self, previous: Plugin) -> None:
+        """The configuration was reloaded, and this plugin takes the place of `previous`, which has its name.
+
+        Called between two decisions, before the first question. Take over here what must not be forgotten: what was
+        reserved for pods that are not bound yet. Pods that are being bound stay with `previous` to the end. A plugin
+        whose class and arguments have not changed is not replaced. An exception refuses the reload.
+        """
 
     def depends_on_for(self, pod: PodTemplate) -> DependsOn:
         """`depends_on` for pods of this template: a plugin may be ANYTHING only for pods that concern it.
@@ -226,10 +257,15 @@ class PostFilterPlugin(Plugin):
 
 
 class PodGroupPostFilterPlugin(Plugin):
-    """What PostFilter is for a pod. Not in configurations: DefaultPreemption serves it wherever it is enabled."""
+    """What PostFilter is for a pod. Up to Kubernetes 1.36, DefaultPreemption alone served it."""
 
-    async def pod_group_post_filter(self, group: PodGroup, pods: Sequence[PodInfo], dry_run: PodGroupDryRun) -> Status:
-        """The group, of which these pods have no node yet, does not fit: do something that may make it fit."""
+    async def pod_group_post_filter(
+        self, group: PodGroup, pods: Sequence[PodInfo], dry_run: PodGroupDryRun
+    ) -> tuple[Nominations, Status]:
+        """The group, of which these pods have no node yet, does not fit: do something that may make it fit.
+
+        With a success, pods wait for the nodes that are named for them.
+        """
         raise NotImplementedError
 
 
@@ -350,6 +386,17 @@ class PlacementGeneratePlugin(Plugin):
         raise NotImplementedError
 
 
+class PlacementFeasiblePlugin(Plugin):
+    """Not in configurations: every plugin of a profile that serves it is asked."""
+
+    def placement_feasible(self, group: PodGroupInfo, progress: PlacementProgress) -> Status:
+        """Asked before the first pod of a group is tried in a placement, and after each.
+
+        Success: what is placed by now will do. WAIT: it may, once others are tried. Unschedulable: it never will.
+        """
+        raise NotImplementedError
+
+
 class PlacementScorePlugin(Plugin):
     def score_placement(self, group: PodGroupInfo, assignments: PodGroupAssignments) -> int:
         """How good a placement is in which the group fits; higher is better."""
@@ -373,6 +420,7 @@ EXTENSION_POINTS: Final[Mapping[str, type[Plugin]]] = {
     "preBind": PreBindPlugin,
     "bind": BindPlugin,
     "postBind": PostBindPlugin,
+    "podGroupPostFilter": PodGroupPostFilterPlugin,
     "placementGenerate": PlacementGeneratePlugin,
     "placementScore": PlacementScorePlugin,
 }

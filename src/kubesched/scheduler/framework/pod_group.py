@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from kubesched.scheduler.columns import NodeView, PodInfo
+from kubesched.scheduler.framework.cycle_state import CycleState
 from kubesched.scheduler.framework.status import Status
 
 
@@ -52,6 +53,14 @@ class PodGroupInfo:
         return f"{self.namespace}/{self.name}"
 
 
+@dataclass(frozen=True, slots=True)
+class PlacementProgress:
+    """How far the trial of a group has come: pods that are still to be tried, and pods that have a node."""
+
+    remaining: int
+    scheduled: int
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Placement:
     """Nodes among which a whole group could be placed. The name is for people."""
@@ -68,6 +77,10 @@ class PodGroupAssignments:
     proposed: Mapping[str, str]
 
 
+Nominations = Mapping[str, str]
+"""By uid: the node that a pod of a group is to wait for."""
+
+
 class PodGroupDryRun(Protocol):
     """Would a group be placed if some pods were not there? All of them are there again when the dry run is over."""
 
@@ -78,5 +91,19 @@ class PodGroupDryRun(Protocol):
     def remove(self, pods: Iterable[PodInfo]) -> None: ...
     def put_back(self, pods: Iterable[PodInfo]) -> None: ...
     async def run(self) -> Status:
-        """Success if enough pods of the group get a node. Nothing is kept of it, and nobody is preempted."""
+        """Success if enough pods of the group get a node. Nobody is preempted."""
+        ...
+
+    @property
+    def nodes(self) -> Mapping[str, str]:
+        """The node that each pod got in the last run, by uid."""
+        ...
+
+    async def keeps_nodes(self) -> bool:
+        """Whether all of them could still have these nodes, one after the other."""
+        ...
+
+    @property
+    def attempts(self) -> Mapping[str, CycleState]:
+        """The states of the pods' attempts before any dry run, by uid; of pods that were not tried there is none."""
         ...

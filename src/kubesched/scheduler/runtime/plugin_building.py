@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 from kubesched.config.feature_gates import FeatureGates
 from kubesched.config.model import ExtensionPoint, KubeSchedulerProfile
 from kubesched.errors import ConfigurationError, what_and_where
 from kubesched.scheduler.framework import (
     EventHint,
+    Fetched,
     FilterPlugin,
     Handle,
     PermitPlugin,
@@ -21,6 +22,8 @@ from kubesched.scheduler.framework import (
     ReservePlugin,
     points_served,
 )
+from kubesched.scheduler.framework.listers import Selection
+from kubesched.scheduler.runtime.time_limit import limit_time
 
 Registry = Mapping[str, PluginFactory]
 
@@ -55,9 +58,17 @@ def points_of(registry: Registry, gates: FeatureGates) -> Callable[[str], Collec
     return cache(points)  # every point of a profile asks about every plugin
 
 
-def build(name: str, registry: Registry, config: KubeSchedulerProfile, handle: Handle) -> Plugin:
-    """A plugin with the arguments that the profile has for it."""
+class Wants(NamedTuple):
+    """What a plugin asked its handle for."""
+
+    watched: tuple[tuple[type, Selection], ...]
+    fetched: tuple[Fetched[Any], ...]
+
+
+def build(name: str, registry: Registry, config: KubeSchedulerProfile, handle: Handle) -> tuple[Plugin, Wants]:
+    """A plugin with the arguments that the profile has for it, and what it asked for."""
     factory = registry[name]
+    watched, fetched = len(handle.objects.asked), len(handle.fetches.asked)
     try:
         plugin = factory(config.args_of(name), handle)
     except ConfigurationError:
@@ -67,7 +78,14 @@ def build(name: str, registry: Registry, config: KubeSchedulerProfile, handle: H
         raise ConfigurationError([problem]) from error
     if getattr(plugin, "name", "") != name:
         raise ConfigurationError([f"plugin {name}: its class has another `name`, or none"])
-    return plugin
+    if not is_in_tree(plugin):
+        limit_time(plugin, handle.clock)
+    return plugin, Wants(tuple(handle.objects.asked[watched:]), tuple(handle.fetches.asked[fetched:]))
+
+
+def is_in_tree(plugin: Plugin) -> bool:
+    """Whether it is one of kube-scheduler's, which know their own limits."""
+    return type(plugin).__module__.startswith("kubesched.scheduler.plugins.")
 
 
 def events_of(plugin: Plugin) -> Sequence[EventHint]:

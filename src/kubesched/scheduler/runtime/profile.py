@@ -10,7 +10,7 @@ import msgspec
 
 from kubesched.config.model import ExtensionPoint, KubeSchedulerProfile
 from kubesched.config.plugin_sets import expand_plugins
-from kubesched.errors import PluginError
+from kubesched.errors import ConfigurationError, PluginError, what_and_where
 from kubesched.objects import Pod
 from kubesched.scheduler.columns import PodTemplate
 from kubesched.scheduler.framework import (
@@ -24,9 +24,12 @@ from kubesched.scheduler.framework import (
     FilterPlugin,
     NominatingMode,
     PermitPlugin,
+    PlacementFeasiblePlugin,
     PlacementGeneratePlugin,
     PlacementScorePlugin,
     Plugin,
+    PluginFactory,
+    PodGroupPostFilterPlugin,
     PodInfo,
     PostBindPlugin,
     PostFilterPlugin,
@@ -46,7 +49,7 @@ from kubesched.scheduler.runtime.calling import broken, call, call_async, checke
 from kubesched.scheduler.runtime.handle import ProfileHandle, SchedulerActions
 from kubesched.scheduler.runtime.observer import PluginObserver, SilentObserver
 from kubesched.scheduler.runtime.placements import Placements
-from kubesched.scheduler.runtime.plugin_building import REJECTING, Registry, build, events_of, points_of
+from kubesched.scheduler.runtime.plugin_building import REJECTING, Registry, Wants, build, events_of, points_of
 from kubesched.scheduler.runtime.pre_binding import PREFLIGHT, preflight
 from kubesched.telemetry.logging import log
 
@@ -71,14 +74,27 @@ class Profile:
         services: SharedServices,
         actions: SchedulerActions | None = None,
         observer: PluginObserver | None = None,
+        previous: Profile | None = None,
     ) -> None:
+        """`previous`, whose place it is to take, shares its handle, and the plugins that have not changed."""
+        self.config = config
         self.name = config.scheduler_name
         self.percentage_of_nodes_to_score = config.percentage_of_nodes_to_score
-        self.handle = ProfileHandle(self.name, services, actions or SchedulerActions())
+        self.handle: ProfileHandle = (
+            ProfileHandle(self.name, services, actions or SchedulerActions()) if previous is None else previous.handle
+        )
         self._clock = services.clock
         self._observer: PluginObserver = observer or SilentObserver()
         expanded = expand_plugins(config, points_of(registry, services.gates))
-        self.plugins = {name: build(name, registry, config, self.handle) for name in expanded.names()}
+        self.plugins: dict[str, Plugin] = {}
+        self.wants: dict[str, Wants] = {}
+        """What each plugin asked its handle to watch and to fetch."""
+        for name in expanded.names():
+            kept = previous is not None and previous.keeps(name, registry[name], config)
+            if previous is not None and kept:
+                self.plugins[name], self.wants[name] = previous.plugins[name], previous.wants[name]
+            else:
+                self.plugins[name], self.wants[name] = build(name, registry, config, self.handle)
         self._at = {point: tuple(self.plugins[name] for name in names) for point, names in expanded.at.items()}
         self.score_weights = expanded.weights[ExtensionPoint.SCORE]
         self.pre_enqueues = self._all(ExtensionPoint.PRE_ENQUEUE, PreEnqueuePlugin)
@@ -99,7 +115,32 @@ class Profile:
         self.placements = Placements(
             generators[0] if generators else None,
             [(p, placement_weights[p.name]) for p in self._all(ExtensionPoint.PLACEMENT_SCORE, PlacementScorePlugin)],
+            [plugin for plugin in self.plugins.values() if isinstance(plugin, PlacementFeasiblePlugin)],
         )
+        self.pod_group_post_filters = self._all(ExtensionPoint.POD_GROUP_POST_FILTER, PodGroupPostFilterPlugin)
+
+    def keeps(self, name: str, factory: PluginFactory, config: KubeSchedulerProfile) -> bool:
+        """Whether a plugin of this profile is what it would be in one of the given configuration."""
+        plugin = self.plugins.get(name)
+        return type(plugin) is factory and self.config.args_of(name) == config.args_of(name)
+
+    def take_over(self, previous: Profile) -> None:
+        """Let plugins that take the place of others of their name take over. ConfigurationError if one refuses."""
+        for name, plugin in self.plugins.items():
+            before = previous.plugins.get(name)
+            if before is None or before is plugin:
+                continue
+            try:
+                plugin.take_over(before)
+            except ConfigurationError:
+                raise
+            except Exception as error:
+                raise ConfigurationError([f"plugin {name}: take_over: {what_and_where(error)}"]) from error
+
+    @property
+    def permit_names(self) -> frozenset[str]:
+        """The plugins that may hold pods back."""
+        return frozenset(plugin.name for plugin in self._permits)
 
     def plugin_names(self) -> dict[str, list[str]]:
         """Per extension point, in running order: what `kubesched config show` and conformance print."""

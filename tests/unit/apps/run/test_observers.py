@@ -16,6 +16,7 @@ from kubesched.apps.run.observers import (
     VolumeMetrics,
     show_state,
 )
+from kubesched.apps.run.plugin_budgets import TimeBudget
 from kubesched.apps.simulate.memory_api import MemoryApi
 from kubesched.clock import VirtualClock
 from kubesched.config import FeatureGates, default_config
@@ -42,7 +43,7 @@ class Scene:
             random=Random(1),
             attempt_observer=AttemptMetrics(metrics, self.clock),
             queue_observer=QueueMetrics(metrics),
-            plugin_observer=PluginMetrics(metrics),
+            plugin_observer=PluginMetrics(metrics, TimeBudget(VirtualClock(), 0.0, tuple)),
             preemption_observer=PreemptionMetrics(metrics),
             volume_observer=VolumeMetrics(metrics),
             pod_group_observer=PodGroupMetrics(metrics),

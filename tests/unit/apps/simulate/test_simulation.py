@@ -214,7 +214,7 @@ def test_explanations_follow_the_pod() -> None:
         text = simulation.why("web")
         assert text.startswith("default/web fits nowhere: 0/2 nodes are available: 1 Insufficient cpu,")
         assert "  n1: no, Insufficient cpu (NodeResourcesFit)" in text.splitlines()
-        assert simulation.why(make_pod("tiny", cpu="100m")).startswith("default/tiny goes to n1")
+        assert simulation.why(make_pod("tiny", cpu="100m")).startswith("default/tiny would go to n1")
         assert "waits outside the queue" in simulation.why(make_pod("gated", gates=["g"]))
         assert simulation.placements() == {"default/web": None}
         with pytest.raises(InvalidObjectError, match="no such pod"):
@@ -266,7 +266,7 @@ def test_an_explanation_says_where_the_pod_is() -> None:
     """Which may be elsewhere than where it would go, or on a node that is gone."""
     with Simulation() as simulation:
         simulation.add(make_node("n"), make_pod("lost", node="ghost"))
-        assert simulation.why("lost").startswith("default/lost is on ghost; decided now, it goes to n\n")
+        assert simulation.why("lost").startswith("default/lost is on ghost; if scheduled now, it would go to n\n")
         assert as_data(simulation.explain("lost"))["node"] == "ghost"
 
 
@@ -276,7 +276,7 @@ async def test_inside_a_running_loop() -> None:
         simulation.add(make_node("n", cpu="1"), make_pod("p", cpu="500m"))
         assert simulation.schedule() == {"default/p": "n"}
         simulation.advance(5)
-        assert simulation.why("default/p").startswith("default/p is on n; decided now, it goes to n\n")
+        assert simulation.why("default/p").startswith("default/p is on n; if scheduled now, it would go to n\n")
 
 
 def test_an_explanation_of_many_nodes_is_short() -> None:
@@ -285,7 +285,7 @@ def test_an_explanation_of_many_nodes_is_short() -> None:
         simulation.add(*(make_node(f"n{number}", cpu="4") for number in range(30)))
         simulation.add(*(make_node(f"small-{number}", cpu="1") for number in range(40)), make_pod("p", cpu="2"))
         lines = simulation.why("default/p").splitlines()
-        assert lines[0] == "default/p goes to one of n0, n1, n10, n11, n12 and 25 more"
+        assert lines[0] == "default/p would go to one of n0, n1, n10, n11, n12 and 25 more"
         assert lines[-2] == "  and 10 nodes more, none of them better"
         assert lines[-1] == (
             "  small-0, small-1, small-10, small-11, small-12 and 35 more: no, Insufficient cpu (NodeResourcesFit)"

@@ -45,10 +45,10 @@ def test_the_version_changes_with_the_set_of_terms_only() -> None:
     place(cluster, "p3", {"a": "b"}, IN_XY)
     cluster.displace("p1")
     cluster.displace("p2")
-    assert (cluster.terms.version, len(cluster.terms)) == (version, 1)
+    assert (cluster.terms.version, cluster.terms.is_empty) == (version, False)
     cluster.displace("p3")
     assert cluster.terms.version != version
-    assert len(cluster.terms) == 0
+    assert cluster.terms.is_empty
 
 
 def test_equal_terms_of_a_template_add_up() -> None:

@@ -19,8 +19,6 @@ def test_a_state_hides_what_it_overwrites_of_its_parent() -> None:
     assert child.get("a") == 1
     child.write("a", 2)
     assert (child.read("a", int), parent.get("a")) == (2, 1)
-    assert child.lasting is parent
-    assert parent.lasting is parent
 
 
 def test_reading_what_is_not_there_or_something_else() -> None:

@@ -20,6 +20,7 @@ from kubesched.scheduler.framework import (
     Code,
     CycleState,
     Diagnosis,
+    Fetches,
     NominatingInfo,
     NominatingMode,
     ObjectStores,
@@ -96,6 +97,7 @@ def profile_of(*answers: Any) -> Profile:
         recorder=RecordingRecorder(),
         nominator=PodNominator(),
         pod_groups=PodGroups(),
+        fetches=Fetches(VirtualClock()),
     )
     profile = Profile(config, {**IN_TREE, "A": A, "B": B}, services)
     for name, answer in zip("AB", answers, strict=False):

@@ -174,7 +174,11 @@ class AnswerLayer:
         changed = self._rows_changed.changed(self._looks_at_pods)
         rows: list[int] = []
         if changed is NOTHING:
-            if state.skipped_filters is self._skipped and not (inherited or self.stale.filters or self.stale.scores):
+            if (
+                state.skipped_filters is self._skipped
+                and not (inherited or self.stale.filters or self.stale.scores)
+                and (parent is None or parent.revision == self._parent_revision)
+            ):
                 return
         elif changed is EVERYTHING:
             self._drop_columns()
@@ -187,7 +191,7 @@ class AnswerLayer:
                 inherited = changed.nodes  # whoever ranks may look at their labels
         stale = self.stale
         if stale.filters or stale.scores:
-            rows += self._ask_stale(state, pod)
+            rows += self._ask_stale(state, pod, rows)
         is_new = self._skipped is None
         if state.skipped_filters is not self._skipped:
             is_new |= self._complete_filters(state, pod)
@@ -222,8 +226,8 @@ class AnswerLayer:
             answer = memo.recall(row)
             if answer is None:
                 unknown.append(row)
-            else:
-                self._set(row, answer.fits, answer.weighted)
+            elif self._set(row, answer.fits, answer.weighted):
+                self.changes.append(row)
         if unknown:
             self._ask(state, pod, self._cluster.view(as_rows(unknown)))
             memo.learn(unknown)
@@ -238,9 +242,10 @@ class AnswerLayer:
             if (not by_pods or scores.depends_on is not DependsOn.NODE) and name not in self.stale.scores:
                 self._ask_score(scores, state, pod, nodes)
 
-    def _ask_stale(self, state: CycleState, pod: PodInfo) -> list[int]:
+    def _ask_stale(self, state: CycleState, pod: PodInfo, asked: list[int]) -> list[int]:
         """Plugins with another external version than before: ask about the rows that they name, or about all.
 
+        `asked` are the rows that changed themselves: about them, all but stale scores were asked before.
         Returns the rows that may have changed. Scores that changed anywhere stay stale until they are needed.
         """
         changed: list[int] = []
@@ -264,6 +269,8 @@ class AnswerLayer:
                 self.stale.scores[name] = _ANY_ROW
                 continue
             del self.stale.scores[name]
+            if asked:
+                rows = as_rows(sorted({*asked, *rows.tolist()}))
             if len(rows):
                 self._ask_score(scores, state, pod, self._cluster.view(rows))
                 changed += rows.tolist()
@@ -355,17 +362,21 @@ class AnswerLayer:
             for column in self.filters.values():
                 fits = fits and not (column.may_reject and column.bits.item(row))
             self._set(row, fits, self.weighted_scores.at(row))
+            self.changes.append(row)  # scores that are normalised may have changed, too
 
-    def _set(self, row: int, fits_here: bool, weighted: int) -> None:
-        parent = self.parent
+    def _set(self, row: int, fits_here: bool, weighted: int) -> bool:
+        """What the columns say of a row, all in all; whether that is something else than before."""
+        parent, array, has_changed = self.parent, self.weighted_scores.array, False
         fits: bool = fits_here and (self._cluster.nodes.exists if parent is None else parent.fits).item(row)
         if self.fits.item(row) is not fits:
             self.fits[row] = fits
             self.feasible += 1 if fits else -1
             self._rows = None
-        if self.weighted_scores.array is not None:
-            self.weighted_scores.array[row] = weighted
-        self.changes.append(row)
+            has_changed = True
+        if array is not None and array.item(row) != weighted:
+            array[row] = weighted
+            has_changed = True
+        return has_changed
 
     def _settle_together(self, own: list[int], inherited: list[int]) -> None:
         """As row by row, in array operations. Rows of the layer's own that turn out the same are not passed on."""

@@ -73,8 +73,10 @@ class Totals:
 
     def rank(self, state: CycleState, pod: PodInfo, rows: Positions | None) -> Ranked:
         """The totals of some feasible rows, or (None) of all of them; only after the layers' `update`."""
-        if not self._is_current() or state.stopwatch is not None:
+        if not self._is_current():
             self._update(state, pod, rows)
+        elif state.stopwatch is not None:
+            state.stopwatch.point("PreScore", self._skip_scores, state)
         buckets = self._buckets
         if isinstance(buckets, Buckets) and rows is None and not self._cycle_scores:
             if self._move_rows(buckets):
@@ -136,6 +138,11 @@ class Totals:
     def _forget(self) -> None:
         self._buckets = None
         self._rankings = 0
+
+    def _skip_scores(self, state: CycleState) -> None:
+        """All that is left of PreScore where every answer to it is kept."""
+        for layer in self._layers:
+            state.skipped_scores |= layer.skipped_scores
 
     def _pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> None:
         for layer in self._layers:

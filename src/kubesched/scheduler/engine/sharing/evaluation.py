@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 
-from kubesched.scheduler.columns import ClusterTables, Derived, PodInfo
+from kubesched.scheduler.columns import ClusterTables, PodInfo
 from kubesched.scheduler.engine.answers.filter_column import FilterColumn
 from kubesched.scheduler.engine.answers.layer import AnswerLayer
 from kubesched.scheduler.engine.plugin_calls import AskedRows, PreFilterAnswer, ProfilePlugins
@@ -35,7 +35,8 @@ class Evaluation:
         self._plugins = plugins
         self._cluster = cluster
         self.totals = Totals(layers, layout.cycle_pre_scores, layout.cycle_scores, plugins, cluster, asked)
-        self._pre_filtered = Derived[PreFiltered]()
+        self._pre_filtered: PreFiltered | None = None
+        self._pre_filters_revision = -1  # of all layers together, when that was found
         self.pods = 0
         """How many have come so far."""
 
@@ -49,14 +50,15 @@ class Evaluation:
         return CycleState(pod, self.top.state, stopwatch=stopwatch)
 
     def pre_filter(self, state: CycleState, pod: PodInfo) -> PreFiltered:
-        revisions = 0  # they only grow, so does their sum
+        revision = 0  # those of the layers only grow, so does their sum
         for layer in self._layers:
             if layer.stale.pre_filters:
                 layer.update_pre_filters(pod)
-            revisions += layer.pre_filters_revision
-        pre_filtered = self._pre_filtered.value_at(revisions)
-        if pre_filtered is None or self._layout.asks_pre_filters:
-            pre_filtered = self._pre_filtered.keep(self._run_pre_filters(state, pod), revisions)
+            revision += layer.pre_filters_revision
+        pre_filtered = self._pre_filtered
+        if pre_filtered is None or revision != self._pre_filters_revision or self._layout.asks_pre_filters:
+            pre_filtered = self._pre_filtered = self._run_pre_filters(state, pod)
+            self._pre_filters_revision = revision
         state.skipped_filters = pre_filtered.skipped
         return pre_filtered
 

@@ -277,7 +277,7 @@ def _dependencies_of(plugin: Plugin, template: PodTemplate | None = None) -> tup
     on_score = on_filter
     if isinstance(plugin, ScorePlugin):
         on_score = (plugin.score_depends_on or on_filter) if template is None else plugin.score_depends_on_for(template)
-        if plugin.normalizes() and on_score is DependsOn.NODE_RESOURCES:
+        if on_score is DependsOn.NODE_RESOURCES and plugin.normalizes():
             # It must be noticed when a score ceases to be the same everywhere: it is not remembered by resources.
             on_score = DependsOn.NODE_AND_PODS
     return _KNOWN[on_filter, on_score]

@@ -132,7 +132,7 @@ class Plans:
     def of(self, pod: PodTemplate) -> Plan:
         """Raises InvalidObjectError if a term of the pod does not compile."""
         cluster = self._cluster
-        if not pod.has_affinity and not len(cluster.terms):
+        if not pod.has_affinity and cluster.terms.is_empty:
             return EMPTY
         return self._plans.of(pod, (cluster.terms.version, cluster.namespaces_version, cluster.counts.drops))
 

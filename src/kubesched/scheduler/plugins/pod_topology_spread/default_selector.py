@@ -23,6 +23,7 @@ class DefaultSelectors:
         self._merged = PerVersion(self._merge)
         self._service_labels = PerVersion(self._labels_of_services)
         self._changes = 0
+        self._has_services = False
         for store in (self._services, self._replication_controllers, self._replica_sets, self._stateful_sets):
             store.subscribe(self._changed)
 
@@ -31,12 +32,13 @@ class DefaultSelectors:
 
         Cheap while neither the services nor the pod's controller have changed.
         """
-        if not pod.exemplar.metadata.owner_references and not len(self._services):
+        if not pod.exemplar.metadata.owner_references and not self._has_services:
             return None
         return self._selectors.of(pod, self._changes)
 
     def _changed(self, old: object, new: object) -> None:
         self._changes += 1
+        self._has_services = len(self._services) > 0
 
     def _look(self, pod: PodTemplate) -> Selector | None:
         """Merging compiles, so it is done only if something has changed that concerns this pod."""

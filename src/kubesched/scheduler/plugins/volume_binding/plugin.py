@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 
 from kubesched.config.plugin_args import DEFAULT_STORAGE_SHAPE, VolumeBindingArgs
+from kubesched.errors import ConfigurationError
 from kubesched.objects import (
     CSIDriver,
     CSINode,
@@ -27,6 +28,7 @@ from kubesched.scheduler.framework import (
     EventHint,
     FilterPlugin,
     Handle,
+    Plugin,
     PodChange,
     PreBindPlugin,
     PreFilterPlugin,
@@ -86,6 +88,10 @@ class VolumeBinding(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, 
         self._scorer: StorageScorer | None = None
         if handle.gates.enabled("StorageCapacityScoring"):
             self._scorer = StorageScorer(args.shape or DEFAULT_STORAGE_SHAPE, self._pool, capacities)
+
+    def take_over(self, previous: Plugin) -> None:
+        """What is assumed of volumes belongs to the pods that are being bound: it cannot change hands."""
+        raise ConfigurationError(["the arguments of VolumeBinding change with a restart only"])
 
     def external_version(self, pod: PodTemplate) -> Hashable:
         if not pod.volume_claims:

@@ -24,6 +24,7 @@ from kubesched.objects import Pod
 from kubesched.scheduler.columns import PodInfo
 from kubesched.scheduler.framework import ClusterEvent, QueuedPod, QueueSortPlugin
 from kubesched.scheduler.framework.events import (
+    CONFIGURATION_RELOADED,
     FORCE_ACTIVATE,
     UNSCHEDULABLE_TIMEOUT,
     UNSCHEDULED_POD_ADD,
@@ -160,6 +161,19 @@ class SchedulingQueue:
             self._start_attempt(queued)
         return queued
 
+    def gating_plugin_of(self, uid: str) -> str:
+        """Which plugin keeps a pod that waits here from being tried; empty if none does, or it is not here."""
+        parked = self._sub_queues.unschedulable.get(uid)
+        return parked.gating_plugin if parked is not None else ""
+
+    def hold_back(self, queued: QueuedPod, plugin: str) -> None:
+        """A popped pod is not tried after all, but waits as if the plugin had gated it: a pod of its group is gated."""
+        queued.attempts -= 1
+        queued.gating_plugin = plugin
+        self._in_flight.done(queued.uid)
+        self._count_rejections(queued, +1)
+        self._sub_queues.park(queued, POD_UPDATED)
+
     def add_unschedulable(self, queued: QueuedPod) -> None:
         """An attempt failed: take the pod back, with the plugins that rejected it (none: it was an error).
 
@@ -219,6 +233,26 @@ class SchedulingQueue:
         for info in pods:
             if not self._sub_queues.activate(info.uid) and info.uid in self._in_flight:
                 self._in_flight.record(FORCE_ACTIVATE, None, info.pod)
+
+    def adopt(
+        self,
+        sort: QueueSortPlugin,
+        *,
+        pre_enqueue: PreEnqueuePerProfile,
+        hints: HintsPerProfile,
+        settings: QueueSettings,
+    ) -> None:
+        """Other plugins and settings from now on: every pod stays, and those that wait are worth another attempt."""
+        waiting, available = list(self._sub_queues), self._sub_queues.available
+        self._settings, self._hints = settings, HintTable(hints)
+        gate = EnqueueGate(pre_enqueue, self._clock, self._observer)
+        self._sub_queues = SubQueues(SortKeys(sort).of, gate, settings, self._clock, self._observer)
+        self._sub_queues.available = available  # somebody may be waiting for it
+        for place, queued in waiting:
+            is_active = place is SubQueue.ACTIVE
+            strategy = QueueingStrategy.IMMEDIATELY if is_active else QueueingStrategy.AFTER_BACKOFF
+            self._sub_queues.requeue(queued, strategy, CONFIGURATION_RELOADED.label)
+        self._in_flight.record(CONFIGURATION_RELOADED, None, None)
 
     # Time.
 

@@ -1,30 +1,26 @@
-"""Does this scheduler decide as another one did? Runs recorded cases and compares field by field.
-
-The format of recordings is described in docs/conformance.md. A field that a case does not record is not compared.
-"""
+"""One recorded case: a small cluster, decided again and compared. What a case does not record is not compared."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from random import Random
 from typing import Any, Final
 
-import msgspec
-
+from kubesched.apps.conformance.waiting import gang, queue_order
 from kubesched.apps.explain.explanation import CandidateView, Explanation, explain
 from kubesched.apps.simulate.memory_api import MemoryApi
 from kubesched.clock import VirtualClock
 from kubesched.config import FeatureGates, default_config, load_config
-from kubesched.config.versions import Version
-from kubesched.errors import ConfigurationError, InvalidObjectError, KubeschedError
-from kubesched.objects import Node, Pod, convert, decode_object
+from kubesched.errors import InvalidObjectError, KubeschedError
+from kubesched.objects import Node, Pod, convert
+from kubesched.objects.manifests import decode_all, split_declared
 from kubesched.scheduler.build import Assembled, Dependencies, build_scheduler
 from kubesched.scheduler.framework import EventRecorder, Status
+from kubesched.scheduler.plugin_loading import load_plugins
 
-_NOT_RECORDED: Final = ("placementGenerate", "placementScore")
+_NOT_RECORDED: Final = ("podGroupPostFilter", "placementGenerate", "placementScore")
 """Points of pod groups: recordings do not list their plugins."""
 
 
@@ -48,67 +44,17 @@ class CaseResult:
         return not self.differences
 
 
-class _Case(msgspec.Struct):
-    name: str
-    objects: list[dict[str, Any]]
-    expected: dict[str, Any]
-    pod: dict[str, Any] | None = None
-    pods: list[dict[str, Any]] | None = None
-
-    def __post_init__(self) -> None:
-        if (self.pod is None) == (self.pods is None):
-            raise ValueError("expected either `pod` or `pods`")
-
-
-class _Recording(msgspec.Struct, rename="camel"):
-    area: str
-    cases: list[_Case]
-    kube_scheduler_version: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Recording:
-    """The recorded cases of an area. `gates` are those of the version that decided them."""
-
-    area: str
-    cases: Sequence[Mapping[str, Any]]
-    gates: FeatureGates
-
-
 class NoEvents:
     """Recordings say nothing about events."""
 
     def event(self, *args: object, **kwargs: object) -> None: ...
 
 
-def recordings(path: Path) -> Iterator[Recording]:
-    """Of a file, or of every JSON file below a folder. InvalidObjectError if one is no recording."""
-    files = sorted(path.rglob("*.json")) if path.is_dir() else [path]
-    if not files:
-        raise InvalidObjectError("no recordings (*.json) here", name=str(path))
-    for file in files:
-        try:
-            content = msgspec.json.decode(file.read_bytes())
-            gates = _gates_of(msgspec.convert(content, _Recording).kube_scheduler_version)
-        except OSError as error:
-            raise InvalidObjectError(f"cannot be read: {error.strerror}", name=str(file)) from error
-        except msgspec.DecodeError as error:
-            raise InvalidObjectError(f"not a recording: {error}", name=str(file)) from error
-        except ConfigurationError as error:
-            raise InvalidObjectError(f"not a recording: kubeSchedulerVersion: {error}", name=str(file)) from error
-        yield Recording(content["area"], content["cases"], gates)
-
-
-def _gates_of(version: str) -> FeatureGates:
-    """Those of the recorded version, the current one if none is named."""
-    return FeatureGates.parse("", emulated_version=str(Version.parse(version)) if version else "")
-
-
 async def run_case(area: str, case: Mapping[str, Any], gates: FeatureGates | None = None) -> CaseResult:
     """Decide a case and compare. A crash is a difference, too: the rest of the cases still run."""
     try:
         assembled = build_case(case, gates or FeatureGates())
-        actual = await (_sequence(assembled, case) if "pods" in case else _single(assembled, case))
+        actual = await _decide(assembled, case)
     except KubeschedError as error:
         actual = {"error": str(error)}
     except Exception as error:  # whatever a strange case brings about
@@ -120,14 +66,34 @@ def build_case(case: Mapping[str, Any], gates: FeatureGates) -> Assembled:
     """A scheduler with the case's configuration that knows the case's objects."""
     config = load_config(json.dumps(case["config"]), gates) if case.get("config") else default_config(gates)
     api, recorder = MemoryApi(), NoEvents()
-    dependencies = Dependencies(api=api, recorder=_as_recorder(recorder), clock=VirtualClock(), random=Random(0))  # noqa: S311
+    config, plugins = load_plugins(config)
+    dependencies = Dependencies(
+        api=api,
+        recorder=_as_recorder(recorder),
+        clock=VirtualClock(),
+        random=Random(0),  # noqa: S311 - a seeded generator, not a secret
+        plugins=plugins,
+    )
     assembled = build_scheduler(config, gates, dependencies)
     api.connect(assembled.objects, assembled.handlers)
-    for obj in sorted(map(decode_object, case["objects"]), key=_as_listed):
+    documents = [("objects", manifest) for manifest in case["objects"]]
+    custom, others = split_declared(documents, assembled.objects.watched)
+    for obj in sorted([*custom, *decode_all(others)], key=_as_listed):
         if isinstance(obj, Pod) and obj.is_terminal:
             continue
         assembled.handlers.add(obj)
+    for fetched in assembled.fetches if "watcher" in case else ():
+        assembled.fetches.publish(fetched.url, case["watcher"])
     return assembled
+
+
+async def _decide(assembled: Assembled, case: Mapping[str, Any]) -> dict[str, Any]:
+    """What the case asks: of one pod, of several in turn, or of the queue."""
+    if case.get("asks") == "sort":
+        return queue_order(assembled, [convert(data, Pod) for data in case["pods"]], case["times"])
+    if case.get("asks") == "gang":
+        return await gang(assembled, [convert(data, Pod) for data in case["pods"]])
+    return await (_sequence(assembled, case) if "pods" in case else _single(assembled, case))
 
 
 def _as_recorder(recorder: NoEvents) -> EventRecorder:
@@ -144,6 +110,8 @@ async def _single(assembled: Assembled, case: Mapping[str, Any]) -> dict[str, An
     pod = convert(case["pod"], Pod)
     explanation = await explain(assembled, pod, wanted_node=pod.spec.node_name)
     result = _as_recorded(explanation)
+    if "candidates" not in case["expected"].get("preemption", {"candidates": ()}):
+        result["preemption"] = _outcome(result.get("preemption") or {})
     if "plugins" in case["expected"]:
         profile = assembled.profiles[pod.spec.scheduler_name]
         result["plugins"] = {
@@ -229,6 +197,12 @@ def _status(status: Status) -> dict[str, Any]:
     """As recordings write it: reasons sorted, and no plugin where the framework itself rejected."""
     plugin = {"plugin": status.plugin} if status.plugin else {}
     return {**plugin, "code": str(status.code), "reasons": sorted(status.reasons)}
+
+
+def _outcome(preemption: Mapping[str, Any]) -> dict[str, Any]:
+    """What can be seen of a preemption from outside: its status, and who goes where."""
+    acceptable = [{"node": c["node"], "victims": sorted(c["victims"])} for c in preemption.get("acceptable", ())]
+    return {"code": preemption.get("code"), "message": preemption.get("message"), "acceptable": acceptable}
 
 
 def _candidates(candidates: Sequence[CandidateView]) -> list[dict[str, Any]]:

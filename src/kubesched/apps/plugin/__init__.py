@@ -1,0 +1,1 @@
+"""`kubesched plugin`: a plugin is begun, checked on random clusters, and measured."""
