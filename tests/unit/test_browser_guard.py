@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from starlette.types import Receive, Scope, Send
 
-from kubesched.browser_guard import BrowserGuard
+from kubesched.browser_guard import BrowserGuard, LinkLogin, PagePolicy
 
 JSON = {"content-type": "application/json", "content-length": "2"}
 
@@ -93,3 +93,108 @@ async def test_who_is_not(method: str, headers: dict[str, str], code: int) -> No
     assert answered == code
     assert b"secrets" not in body
     assert msgspec.json.decode(body)["code"] == code
+
+
+# ---- pages that are opened with a link ----------------------------------------------------------------------------
+
+LINK = LinkLogin(page, "the-token", 8002)
+
+
+async def visit(path: str, query: str = "", cookie: str = "") -> tuple[int, dict[bytes, bytes], bytes]:
+    sent: list[Any] = []
+
+    async def receive() -> Any:
+        raise AssertionError("nothing is read")
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    headers = [(b"cookie", cookie.encode())] if cookie else []
+    scope = {"type": "http", "method": "GET", "path": path, "query_string": query.encode(), "headers": headers}
+    await LINK(scope, receive, send)
+    return sent[0]["status"], dict(sent[0]["headers"]), sent[1]["body"]
+
+
+async def test_the_link_is_exchanged_for_a_cookie() -> None:
+    """The cookie opens what is private; the token is gone from the address, and scripts cannot read the cookie."""
+    code, headers, _ = await visit("/", "token=the-token")
+    assert (code, headers[b"location"]) == (303, b"/")
+    cookie, *attributes = headers[b"set-cookie"].decode().split("; ")
+    assert {"HttpOnly", "SameSite=Strict", "Path=/"} == set(attributes)
+    assert "the-token" not in cookie
+    code, _, body = await visit("/api/queue", cookie=cookie)
+    assert (code, body) == (200, b"secrets")
+
+
+@pytest.mark.parametrize(
+    ("path", "query", "cookie"),
+    [
+        pytest.param("/api/queue", "", "", id="no cookie"),
+        pytest.param("/api/queue", "token=the-token", "", id="the token elsewhere than at the entrance"),
+        pytest.param("/api/queue", "", "kubesched-page-8002=guess", id="a guessed cookie"),
+        pytest.param("/api/queue", "", "kubesched-page-8001=x; other=y", id="cookies of other servers"),
+        pytest.param("/api/queue", "", "kubesched-page-8002=the-token", id="the token as cookie"),
+        pytest.param("/", "token=guess", "", id="a guessed token"),
+        pytest.param("/", "token=%ff%00", "", id="a token that is no text"),
+    ],
+)
+async def test_who_has_no_link_gets_nothing(path: str, query: str, cookie: str) -> None:
+    code, headers, body = await visit(path, query, cookie)
+    assert code == 401
+    assert b"secrets" not in body
+    assert b"set-cookie" not in headers
+
+
+async def test_every_answer_carries_the_policy() -> None:
+    """Nothing is loaded from elsewhere, no text becomes a script, no other page shows ours in a frame."""
+    _, headers, _ = await visit("/")
+    policy = headers[b"content-security-policy"].decode()
+    assert "default-src 'none'" in policy
+    assert "frame-ancestors 'none'" in policy
+    assert "unsafe" not in policy
+    assert "http" not in policy
+
+
+@pytest.mark.parametrize(
+    ("path", "headers", "code"),
+    [
+        pytest.param("/", {"sec-fetch-dest": "document"}, 200, id="a link on another site leads to the entrance"),
+        pytest.param("/api/queue", {"sec-fetch-dest": "document"}, 403, id="but not to what is private"),
+        pytest.param("/", {"sec-fetch-dest": "script"}, 403, id="nor can the entrance be loaded as a script"),
+        pytest.param("/", {"sec-fetch-dest": "iframe"}, 403, id="nor be shown in a frame"),
+    ],
+)
+async def test_links_of_other_sites(path: str, headers: dict[str, str], code: int) -> None:
+    sent: list[Any] = []
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    all_headers = {"host": "127.0.0.1:1", "sec-fetch-site": "cross-site"} | headers
+    pairs = [(key.encode(), value.encode()) for key, value in all_headers.items()]
+    scope = {"type": "http", "method": "GET", "path": path, "headers": pairs}
+    await BrowserGuard(page, entrances={"/"})(scope, None, send)  # type: ignore[arg-type]  # nothing is read
+    assert sent[0]["status"] == code
+
+
+@pytest.mark.parametrize(
+    ("method", "headers", "code"),
+    [
+        pytest.param("GET", {}, 200, id="curl"),
+        pytest.param("POST", {"sec-fetch-site": "same-origin"}, 200, id="the page itself"),
+        pytest.param("GET", {"sec-fetch-site": "cross-site", "sec-fetch-dest": "document"}, 200, id="a link to it"),
+        pytest.param("GET", {"sec-fetch-site": "cross-site", "sec-fetch-dest": "iframe"}, 403, id="in a frame"),
+        pytest.param("POST", {"sec-fetch-site": "cross-site", "sec-fetch-dest": "empty"}, 403, id="another site asks"),
+    ],
+)
+async def test_a_page_whose_users_others_know(method: str, headers: dict[str, str], code: int) -> None:
+    """A browser sends a client certificate for any site that asks it to."""
+    sent: list[Any] = []
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    pairs = [(key.encode(), value.encode()) for key, value in headers.items()]
+    scope = {"type": "http", "method": method, "path": "/page/api/what-if", "headers": pairs}
+    await PagePolicy(page)(scope, None, send)  # type: ignore[arg-type]  # nothing is read
+    assert sent[0]["status"] == code

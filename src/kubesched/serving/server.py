@@ -57,7 +57,7 @@ class SecureServer:
         self._trust_loader = trust_loader
         self._clock = clock
         self._certificates.trust_clients_of(authenticator.trust.pem)
-        self._server: _Server | None = None
+        self._server: UnsignalledServer | None = None
 
     @property
     def port(self) -> int:
@@ -78,7 +78,7 @@ class SecureServer:
         )
         config.load()
         config.ssl = self._certificates.context
-        self._server = _Server(config)
+        self._server = UnsignalledServer(config)
         refreshing = asyncio.create_task(self._keep_fresh(), name="serving-certificates")
         log.info("Serving securely", port=self.port)
         try:
@@ -145,7 +145,9 @@ def _socket_for(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> socke
     return socket.socket(socket.AF_INET if address.version == 4 else socket.AF_INET6, socket.SOCK_STREAM)
 
 
-class _Server(uvicorn.Server):
+class UnsignalledServer(uvicorn.Server):
+    """uvicorn, without its signal handlers: signals are the business of whoever runs it."""
+
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
         """Signals are the scheduler's business."""

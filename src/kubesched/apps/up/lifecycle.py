@@ -9,6 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
+from kubesched.apps.page.server import PageServer
+from kubesched.apps.page.source import PageSource
+from kubesched.apps.page.sources import Policy
 from kubesched.apps.up.cluster import ClusterOptions
 from kubesched.apps.up.picture import AttemptCounts, ClusterMonitor, LastEvents
 from kubesched.apps.up.process import ClusterProcess
@@ -18,6 +21,7 @@ from kubesched.clock import Clock, SystemClock
 from kubesched.config import FeatureGates, KubeSchedulerConfiguration
 from kubesched.errors import TransportError
 from kubesched.objects import Event
+from kubesched.scheduler.build import Assembled
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,6 +31,12 @@ class UpSettings:
     config: KubeSchedulerConfiguration
     gates: FeatureGates
     plugin_folder: Path | None = None
+    config_file: Path | None = None
+    """Where `config` comes from, if not from the defaults."""
+    page_port: int | None = 0
+    """Of the page; 0: any free one; None: no page."""
+    read_config: Callable[[], KubeSchedulerConfiguration] | None = None
+    """Reads `config` again: given, changes of it and of its plugins are taken up."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +47,8 @@ class Up:
     kubeconfig: Path
     monitor: ClusterMonitor
     clock: Clock
+    page: str = ""
+    """The link to the page, if there is one."""
 
 
 Show = Callable[[Up], Awaitable[None]]
@@ -67,24 +79,52 @@ async def _schedule(settings: UpSettings, address: str, show: Show, over: asynci
         settings.gates,
         kubeconfig=Path(settings.cluster.kubeconfig),
         plugin_folder=settings.plugin_folder,
+        read_config=settings.read_config,
         clock=clock,
         random=random,
         attempts=attempts,
         failed=lambda error: _finish(over, error),
     )
     tasks = []
+    page: PageServer | None = None
     try:
         if not await _unless_over(scheduler.start(), over):
             return
         tasks.append(asyncio.ensure_future(Reflector(scheduler.clients.main, Event, events, clock, random).run()))
         monitor = ClusterMonitor(scheduler.assembled, attempts, events)
-        up = Up(address=address, kubeconfig=Path(settings.cluster.kubeconfig), monitor=monitor, clock=clock)
+        if settings.page_port is not None:
+            page = PageServer(_page_source(settings, scheduler.assembled, attempts, clock), settings.page_port)
+            page.start()
+        up = Up(
+            address=address,
+            kubeconfig=Path(settings.cluster.kubeconfig),
+            monitor=monitor,
+            clock=clock,
+            page=page.link if page is not None else "",
+        )
         await _unless_over(show(up), over)
     finally:
+        if page is not None:
+            await page.stop()
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         await scheduler.stop()
+
+
+def _page_source(settings: UpSettings, assembled: Assembled, attempts: AttemptCounts, clock: Clock) -> PageSource:
+    policy = Policy(config=settings.config_file, gates=settings.gates)
+    return PageSource(
+        title=f"kubesched up{f' --demo {settings.cluster.demo}' if settings.cluster.demo else ''}",
+        kind="up",
+        assembled=assembled,
+        clock=clock,
+        make_simulation=policy.simulation,
+        schedules=True,
+        placements=attempts.placements,
+        gates=settings.gates,
+        config_text=policy.text,
+    )
 
 
 async def _unless_over(work: Awaitable[None], over: asyncio.Future[None]) -> bool:

@@ -9,6 +9,7 @@ from datetime import datetime
 from itertools import count
 from typing import Final
 
+from kubesched.apps.page.history import Placements
 from kubesched.clock import Clock
 from kubesched.objects import Event, Node, Pod
 from kubesched.scheduler.build import Assembled
@@ -27,19 +28,24 @@ class AttemptCounts:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._marks: deque[tuple[float, int]] = deque()
-        self.scheduled_pods = 0
+        self.placements = Placements()
         self.rejected_pods = 0
 
     def algorithm_ran(self, seconds: float) -> None: ...
 
     def scheduled(self, profile: str, queued: QueuedPod, seconds: float) -> None:
-        self.scheduled_pods += 1
+        now = self._clock.monotonic()
+        self.placements.note(now - queued.initial_attempt if queued.initial_attempt is not None else seconds)
 
     def unschedulable(self, profile: str, seconds: float) -> None:
         self.rejected_pods += 1
 
     def failed(self, profile: str, seconds: float) -> None:
         self.rejected_pods += 1
+
+    @property
+    def scheduled_pods(self) -> int:
+        return self.placements.count
 
     @property
     def decisions(self) -> int:

@@ -13,15 +13,17 @@ from msgspec.structs import replace
 from prometheus_client import CollectorRegistry
 
 from kubesched.apps.run.clients import Clients, choose_connection
-from kubesched.apps.run.extenders import connect_extenders, leave_to_extenders
+from kubesched.apps.run.extenders import connect_extenders
 from kubesched.apps.run.informers import Watches, watched_kinds
+from kubesched.apps.run.plugin_facts import PluginFacts
+from kubesched.apps.run.policy_source import PolicySource
 from kubesched.apps.run.recorders import ProfileRecorders
+from kubesched.apps.run.reloading import Reloader
 from kubesched.client.pod_writer import PodWriter
 from kubesched.client.request_metrics import RequestMetrics
 from kubesched.clock import Clock
 from kubesched.config import FeatureGates, KubeSchedulerConfiguration
 from kubesched.scheduler.build import Dependencies, build_scheduler
-from kubesched.scheduler.plugin_loading import load_plugins
 from kubesched.scheduler.scheduling.observer import AttemptObserver
 from kubesched.telemetry.metrics import SchedulerMetrics
 
@@ -41,6 +43,7 @@ class UpScheduler:
         *,
         kubeconfig: Path,
         plugin_folder: Path | None,
+        read_config: Callable[[], KubeSchedulerConfiguration] | None = None,
         clock: Clock,
         random: Random,
         attempts: AttemptObserver,
@@ -50,7 +53,8 @@ class UpScheduler:
         self._failed = failed
         metrics = SchedulerMetrics(CollectorRegistry())
         requests = RequestMetrics(metrics.rest_client)
-        config, plugins = load_plugins(leave_to_extenders(config), plugin_folder)
+        policy = PolicySource(config, read_config, plugin_folder)
+        config, plugins = policy.load()
         connection = choose_connection(str(kubeconfig), clock, observer=requests)
         connection = replace(connection, most_requests=MOST_REQUESTS)
         # Its own API server next door needs no protection from us.
@@ -76,13 +80,20 @@ class UpScheduler:
         self._watches = Watches(
             self.clients.main, clock, random, self.assembled.handlers, metrics.event_handling_duration
         )
+        self._facts = PluginFacts(self.clients.main, clock, random, gates, self.assembled, self._watches)
+        self._reloader: Reloader | None = None
+        if read_config is not None:
+            self._reloader = Reloader(self.assembled, policy, self._facts, self._recorders, clock)
         self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:
         self._recorders.start()
         await self._watches.start(watched_kinds(self._gates))
+        await self._facts.follow()
         self._start(self.assembled.queue.run())
         self._start(self.assembled.scheduler.run())
+        if self._reloader is not None:
+            self._start(self._reloader.follow_files())
 
     async def stop(self) -> None:
         for task in self._tasks:
@@ -91,6 +102,7 @@ class UpScheduler:
         await self.assembled.scheduler.tasks.stop(BINDING_GRACE)
         await self._recorders.stop(grace=EVENT_GRACE)
         await self._watches.stop()
+        await self._facts.stop()
         await self.clients.close()
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
