@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+import yaml
 
-from kubesched.apps.inputs.objects import STANDARD_INPUT, read_standard_input
+from kubesched.apps.inputs.objects import read_standard_input
+from kubesched.apps.inputs.traces import STANDARD_INPUT
 from kubesched.cli.options import EmulatedVersion, GateList
 from kubesched.config import FeatureGates, apply_defaults, default_config, dump_yaml, load_config
 from kubesched.config.load import check_config, read_text, translate
@@ -47,6 +49,28 @@ def validate(file: ConfigFile, feature_gates: GateList = "", emulated_version: E
 def show(file: ConfigFile, feature_gates: GateList = "", emulated_version: EmulatedVersion = "") -> None:
     """Print a configuration as the scheduler sees it, defaults included."""
     _print(_load(file, feature_gates, emulated_version))
+
+
+@app.command()
+def rbac(
+    file: ConfigFile,
+    service_account: Annotated[
+        str, typer.Option("--service-account", metavar="NAMESPACE/NAME", help="Who runs the scheduler.")
+    ] = "kube-system/kubesched",
+    feature_gates: GateList = "",
+    emulated_version: EmulatedVersion = "",
+) -> None:
+    """Print the RBAC that a configuration needs: kube-scheduler's roles, the lease, and what plugins read and write."""
+    from kubesched.apps.run.rbac import rbac_manifests
+    from kubesched.apps.run.trial import try_out
+
+    namespace, separator, name = service_account.partition("/")
+    if not (namespace and separator and name):
+        raise ConfigurationError([f"--service-account must be NAMESPACE/NAME, not {service_account!r}"])
+    gates = FeatureGates.parse(feature_gates, emulated_version=emulated_version)
+    config, folder = load_config(_read(file), gates), None if file == "-" else Path(file).absolute().parent
+    manifests = rbac_manifests(config, try_out(config, gates, folder), namespace, name)
+    typer.echo(yaml.safe_dump_all(manifests, sort_keys=False), nl=False)
 
 
 @app.command()

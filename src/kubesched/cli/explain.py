@@ -57,7 +57,8 @@ def explain(
     name = pod.removeprefix("pod/")  # as `kubectl get -o name` prints it; for a namespace of that name there is -n
     key = name if "/" in name else f"{namespace}/{name}"
     with Simulation(config, feature_gates=feature_gates, emulated_version=emulated_version) as simulation:
-        simulation.add(*objects_of(manifests, kubeconfig, simulation.gates, at=at))
+        kinds = simulation.kinds_of_plugins
+        simulation.add(*objects_of(manifests, kubeconfig, simulation.gates, at=at, for_plugins=kinds))
         explanation = simulation.explain(key)
         pod_object = simulation.get(Pod, key)
         is_fragmented = (

@@ -37,6 +37,7 @@ COMMANDS: Final[dict[str, LazyCommand]] = {
         "kubesched.cli.run", "Schedule the pods of a cluster, in the place of kube-scheduler or beside it."
     ),
     "explain": LazyCommand("kubesched.cli.explain", "Say why a pod is where it is, or nowhere, and what would help."),
+    "page": LazyCommand("kubesched.cli.page", "Show a cluster in a browser: its nodes, its queue, every decision."),
     "record": LazyCommand("kubesched.cli.record", "Record what happens in a cluster, as a trace."),
     "trace": LazyCommand("kubesched.cli.trace", "Look into traces, cut them, and convert from and to other formats."),
     "capacity": LazyCommand("kubesched.cli.capacity", "Count how many more pods fit, and find the nodes for more."),
@@ -45,11 +46,17 @@ COMMANDS: Final[dict[str, LazyCommand]] = {
     "what-if": LazyCommand("kubesched.cli.what_if", "Drain, lose, add or change nodes, scale and deploy: only try it."),
     "replay": LazyCommand("kubesched.cli.replay:replay_app", "Run a recorded trace again, under other configurations."),
     "compare": LazyCommand("kubesched.cli.replay:compare_app", "Say what another configuration would do differently."),
+    "sweep": LazyCommand("kubesched.cli.sweep", "Run many replays at once: policies × traces × nodes × seeds."),
+    "tune": LazyCommand(
+        "kubesched.cli.tune", "Search a better configuration on one part of a trace, judge on the other."
+    ),
     "shadow": LazyCommand("kubesched.cli.shadow", "Judge what another scheduler decides, live or recorded."),
     "upgrade-diff": LazyCommand(
         "kubesched.cli.upgrade_diff", "Say which pods another version of Kubernetes would place otherwise."
     ),
+    "doctor": LazyCommand("kubesched.cli.doctor", "Find out what is missing, here and in the cluster."),
     "conformance": LazyCommand("kubesched.cli.conformance", "Compare recorded decisions with those of this scheduler."),
+    "plugin": LazyCommand("kubesched.cli.plugin", "Begin a plugin, check what it promises, measure what it costs."),
     "bench": LazyCommand("kubesched.cli.bench", "Measure scheduling throughput."),
     "config": LazyCommand("kubesched.cli.config", "Show, check and convert scheduler configurations."),
 }
@@ -75,7 +82,7 @@ class LazyGroup(TyperGroup):
         return name, command, rest
 
 
-app = typer.Typer(cls=LazyGroup, invoke_without_command=True, add_completion=False, pretty_exceptions_enable=False)
+app = typer.Typer(cls=LazyGroup, invoke_without_command=True, pretty_exceptions_enable=False)
 
 
 def _print_version(wanted: bool) -> None:
@@ -98,12 +105,12 @@ def kubesched(
         typer.echo(context.get_help())
 
 
-def process() -> NoReturn:
+def process(arguments: Sequence[str] | None = None) -> NoReturn:
     """What the `kubesched` command runs: `main`, and then the end of the process."""
     code: Any = 0
     raise_open_files_limit()
     try:
-        main()
+        main(arguments)
     except SystemExit as end:
         code = end.code
     if "pyreqwest" not in sys.modules or not isinstance(code, int | None):

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from kubesched.config import FeatureGates
+
+if TYPE_CHECKING:
+    from kubesched.traces import Trace
 
 
 class Output(StrEnum):
@@ -46,11 +49,26 @@ EmulatedVersion = Annotated[
 ]
 
 
-def objects_of(paths: Sequence[Path] | None, kubeconfig: str, gates: FeatureGates, *, at: str = "") -> list[Any]:
+def objects_of(
+    paths: Sequence[Path] | None,
+    kubeconfig: str,
+    gates: FeatureGates,
+    *,
+    at: str = "",
+    for_plugins: Iterable[type] = (),
+) -> list[Any]:
     """What `load_objects` finds; kinds that are left out are named on standard error."""
     from kubesched.apps.inputs.objects import load_objects  # not at the top: commands without objects start faster
 
-    loaded = load_objects(paths, kubeconfig, gates, at=at)
+    loaded = load_objects(paths, kubeconfig, gates, at=at, for_plugins=for_plugins)
     if loaded.left_out:
         typer.echo(f"note: left out, since scheduling does not look at them: {', '.join(loaded.left_out)}", err=True)
     return loaded.objects
+
+
+def tell_notes(trace: Trace) -> None:
+    """Say on standard error what is to be known about a trace that was read: that it is cut off, for one."""
+    for note in trace.notes:
+        typer.echo(f"note: {note}", err=True)
+    if trace.left_out:
+        typer.echo(f"note: left out, since scheduling does not look at them: {', '.join(trace.left_out)}", err=True)

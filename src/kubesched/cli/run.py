@@ -69,6 +69,11 @@ def settings_of(options: RunOptions, config: KubeSchedulerConfiguration) -> RunS
         flags=options.flags.shown(),
         max_unschedulable=options.pod_max_in_unschedulable_pods_duration,
         plugin_folder=_plugin_folder(options),
+        read_config=(lambda: effective_config(options)) if options.config_file else None,
+        follows_files=options.reload,
+        plugin_budget=options.plugin_time_budget,
+        plugin_failure_limit=options.plugin_failure_limit,
+        page=options.page,
     )
 
 

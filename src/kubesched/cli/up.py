@@ -39,6 +39,9 @@ def up(
     config: Annotated[
         Path | None, typer.Option(metavar="FILE", help="KubeSchedulerConfiguration of the scheduler.")
     ] = None,
+    reload: Annotated[
+        bool, typer.Option("--reload", help="Take up changes of the configuration and its plugins while it runs.")
+    ] = False,
     feature_gates: GateList = "",
     emulated_version: EmulatedVersion = "",
     demo: Annotated[str, typer.Option(metavar="NAME", help=f"Begin with a situation: {', '.join(demo_names())}.")] = "",
@@ -53,11 +56,17 @@ def up(
     kubeconfig: Annotated[
         Path | None, typer.Option(metavar="FILE", help=f"Where to write the kubeconfig file ({FOLDER}/kubeconfig).")
     ] = None,
+    page: Annotated[bool, typer.Option("--page/--no-page", help="Serve a page of the cluster for a browser.")] = True,
+    page_port: Annotated[
+        int, typer.Option(metavar="N", help="Port of the page; 0: any free one.", min=0, max=65535)
+    ] = 0,
     verbosity: Annotated[int, typer.Option("-v", metavar="N", min=0, max=10, help="More in the scheduler's log.")] = 0,
 ) -> None:
     """Start an API server, simulated nodes, controllers and the scheduler; kubectl just works. Ctrl-C ends it all."""
     if demo and demo not in demo_names():
         raise ConfigurationError([f"--demo: there is no {demo!r}; there are {', '.join(demo_names())}"])
+    if reload and config is None:
+        raise ConfigurationError(["--reload needs a file to look at: --config"])
     adopt_library_logs(log)
     log.verbosity = verbosity
     gates = FeatureGates.parse(feature_gates, emulated_version=emulated_version)
@@ -75,6 +84,9 @@ def up(
         config=load_config_file(config, gates) if config else default_config(gates),
         gates=gates,
         plugin_folder=config.absolute().parent if config else None,
+        config_file=config.absolute() if config else None,
+        page_port=page_port if page else None,
+        read_config=(lambda: load_config_file(config, gates)) if config and reload else None,
     )
     headline = Headline(demo=demo, explanation=_explanation(demo) if demo else "")
     live = sys.stdout.isatty() and not quiet

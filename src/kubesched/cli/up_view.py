@@ -59,6 +59,8 @@ async def show_lines(up: Up, headline: Headline) -> None:
     """Write what happens, line by line, until cancelled."""
     print(f"API server: {up.address}", flush=True)
     print(f"export KUBECONFIG={up.kubeconfig}", flush=True)
+    if up.page:
+        print(f"Page: {up.page}", flush=True)
     if headline.demo:
         print(f"Demo {headline.demo}: {headline.explanation}", flush=True)
     seen, last = 0, ""
@@ -191,8 +193,13 @@ def _hints(up: Up, width: int) -> RenderableType:
     for hint in HINTS[1:]:
         if len(suggestions) + len(hint) + 3 <= width:
             suggestions += f" · {hint}"
+    page = (("in a browser: ", "dim"), (up.page, f"bold link {up.page}"), "\n") if up.page else ()
     return Text.assemble(
-        ("in another terminal: ", "dim"), (f"export KUBECONFIG={up.kubeconfig}", "bold"), "\n", (suggestions, "dim")
+        *page,
+        ("in another terminal: ", "dim"),
+        (f"export KUBECONFIG={up.kubeconfig}", "bold"),
+        "\n",
+        (suggestions, "dim"),
     )
 
 

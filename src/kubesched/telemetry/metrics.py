@@ -234,7 +234,7 @@ class SchedulerMetrics:
         self.preemption_victims = made.histogram(
             "scheduler_preemption_victims",
             STABLE,
-            "Number of selected preemption victims",
+            "Number of selected preemption victims for preemption initiated by a single pod",
             buckets=exponential_buckets(1, 2, 7),
         )
         self.preemption_attempts = made.counter(
@@ -252,6 +252,47 @@ class SchedulerMetrics:
             ALPHA,
             "Number of preemption goroutines executed.",
             "result",
+        )
+        self.preemption_evaluation_duration = made.histogram(
+            "scheduler_preemption_evaluation_duration_seconds",
+            ALPHA,
+            "Duration in seconds for identifying the target preemption victims.",
+            "preemptor",
+            "result",
+            buckets=exponential_buckets(0.001, 2, 16),
+        )
+        self.preemption_execution_duration = made.histogram(
+            "scheduler_preemption_execution_duration_seconds",
+            ALPHA,
+            "Duration in seconds for preempting the target preemption victims.",
+            "preemptor",
+            "result",
+            buckets=exponential_buckets(0.001, 2, 16),
+        )
+        self.preemption_pdb_violations = made.counter(
+            "scheduler_preemption_pdb_violations_total",
+            ALPHA,
+            "Total number of pod disruption budget violations caused by preemption.",
+            "preemptor",
+        )
+        self.preemption_workload_disruptions = made.histogram(
+            "scheduler_preemption_workload_disruptions",
+            ALPHA,
+            "Number of preempted units that are pod groups, or single pods of pod groups.",
+            "preemptor",
+            buckets=exponential_buckets(1, 2, 11),
+        )
+        self.workload_preemption_attempts = made.counter(
+            "scheduler_workload_preemption_attempts_total",
+            ALPHA,
+            "Total preemption attempts initiated by pod groups in the cluster till now.",
+            "result",
+        )
+        self.workload_preemption_victims = made.histogram(
+            "scheduler_workload_preemption_victims",
+            ALPHA,
+            "Number of pods that pod groups preempted.",
+            buckets=exponential_buckets(1, 2, 11),
         )
 
     def _api_calls(self, made: InstrumentSet) -> None:
@@ -310,6 +351,24 @@ class SchedulerMetrics:
             "Number of evaluations of a pod against all nodes, by whether an earlier one of an equal pod was brought "
             "up to date (hit) or all nodes were evaluated (miss).",
             "result",
+        )
+        self.plugin_seconds_per_pod = made.gauge(
+            "kubesched_plugin_seconds_per_pod",
+            ALPHA,
+            "Time that a plugin took for a pod in the mean of the sampled attempts, at all extension points together.",
+            "plugin",
+        )
+        self.plugin_blocked = made.counter(
+            "kubesched_plugin_blocked_seconds_total",
+            ALPHA,
+            "Time for which a plugin kept the scheduler from doing anything else, in stretches of a second and more.",
+            "plugin",
+        )
+        self.plugin_failures = made.counter(
+            "kubesched_plugin_failures_total",
+            ALPHA,
+            "Number of attempts that failed because a plugin raised or broke its contract.",
+            "plugin",
         )
         self.evaluated_rows = made.counter(
             "kubesched_evaluated_rows_total",

@@ -164,7 +164,7 @@ async def test_a_cluster_that_refuses_us_is_one_clear_line(tmp_path: Path) -> No
 
 
 GANG = """
-apiVersion: scheduling.k8s.io/v1alpha2
+apiVersion: scheduling.k8s.io/v1beta1
 kind: PodGroup
 metadata: {name: both}
 spec: {schedulingPolicy: {gang: {minCount: 2}}}
@@ -180,7 +180,7 @@ def test_feature_gates_decide_with(tmp_path: Path) -> None:
     """Those of the scheduler that the question is about."""
     manifests = tmp_path / "cluster.yaml"
     manifests.write_text(f"{MANIFESTS}---{GANG}")
-    assert run("one", "-f", str(manifests)).stdout.startswith("default/one goes to a\n")
+    assert run("one", "-f", str(manifests)).stdout.startswith("default/one would go to a\n")
     gates = "--feature-gates=GenericWorkload=true"
     assert run("one", "-f", str(manifests), gates).stdout.startswith("default/one waits outside the queue: ")
     wrong = run("one", "-f", str(manifests), "--feature-gates=Foo=true")

@@ -90,3 +90,27 @@ def test_streams_that_the_shell_closed() -> None:
     script = f"{sys.executable} -m kubesched explain --help <&- >&-"
     ran = subprocess.run(["sh", "-c", script], stderr=subprocess.PIPE, text=True, check=False, env=os.environ)
     assert (ran.returncode, ran.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("typed", "position", "completed"),
+    [
+        pytest.param("kubesched exp", "1", "explain", id="command"),
+        pytest.param("kubesched explain --mat", "2", "--matrix", id="option of a command"),
+    ],
+)
+def test_completion_in_a_shell(typed: str, position: str, completed: str) -> None:
+    """What a shell shows after Tab, once `kubesched --install-completion` was run."""
+    asked = {"_KUBESCHED_COMPLETE": "complete_bash", "COMP_WORDS": typed, "COMP_CWORD": position}
+    command = [sys.executable, "-c", "from kubesched.cli.entry import process; process()"]
+    done = subprocess.run(command, env=os.environ | asked, capture_output=True, text=True, check=False)
+    assert done.stdout.split() == [completed]
+
+
+def test_kubectl_finds_why(tmp_path: Path) -> None:
+    """`kubectl why POD` runs the program kubectl-why, which is `kubesched explain`."""
+    pods = tmp_path / "pods.yaml"
+    pods.write_text("apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {containers: [{name: c}]}\n")
+    program = Path(sys.executable).with_name("kubectl-why")
+    done = subprocess.run([program, "pod/web", "-f", pods], capture_output=True, text=True, check=False)
+    assert done.stdout.startswith("default/web cannot be decided: no nodes"), done.stderr

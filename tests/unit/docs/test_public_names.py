@@ -13,7 +13,8 @@ import pytest
 ROOT = Path(__file__).parents[3]
 PUBLIC = (
     *("kubesched", "kubesched.framework", "kubesched.objects", "kubesched.planning", "kubesched.testing"),
-    "kubesched.traces",
+    *("kubesched.lab", "kubesched.traces"),
+    "kubesched.contrib.gpu_sharing",
 )
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "examples").rglob("*.md"))]
 EXAMPLES = sorted((ROOT / "examples").rglob("*.py"))

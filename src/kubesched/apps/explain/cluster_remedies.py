@@ -33,10 +33,15 @@ PREEMPTS: Final = "PreemptLowerPriority"
 
 @dataclass(frozen=True, slots=True)
 class ClusterRemedy:
-    """One thing to do, as an instruction: `uncordon node-3`; and the nodes that would take the pod then, if known."""
+    """One thing to do, as an instruction: `uncordon node-3`; and the nodes that would take the pod then, if known.
+
+    For programs: `kind` is `create`, `uncordon`, `add-node` or `priority`, and `target` the name or number in it.
+    """
 
     says: str
     nodes: tuple[str, ...] = ()
+    kind: str = "create"
+    target: str = ""
 
 
 @runtime_checkable
@@ -96,7 +101,7 @@ class _Trial:
             finally:
                 self._cluster.set_node(node)
             if names:
-                yield ClusterRemedy(f"uncordon {node.name}", names)
+                yield ClusterRemedy(f"uncordon {node.name}", names, "uncordon", node.name)
 
     def one_more(self) -> Iterator[ClusterRemedy]:
         """The first kind of node of which one more would do, with the pods that come with every such node."""
@@ -105,14 +110,15 @@ class _Trial:
             kinds.setdefault(_kind(node), node)
         for model in list(kinds.values())[:MOST_TRIED]:
             if self._fits_on_another(model):
-                yield ClusterRemedy(f"add a node like {model.name}")
+                yield ClusterRemedy(f"add a node like {model.name}", (), "add-node", model.name)
                 return
 
     def preempting(self) -> Iterator[ClusterRemedy]:
         """The lowest priority with which it would preempt others, or none if it only has to be allowed to."""
         never = self._pod.spec.preemption_policy == "Never"
         if never and (victims := self._victims(self._pod.priority)):
-            yield ClusterRemedy(f"give it preemptionPolicy {PREEMPTS}: {victims}")
+            says = f"give it preemptionPolicy {PREEMPTS}: {victims}"
+            yield ClusterRemedy(says, (), "priority", str(self._pod.priority))
             return
         own = self._pod.priority
         placed = {info.pod.priority for row, _ in self._cluster.nodes.existing() for info in self._on(row)}
@@ -121,7 +127,8 @@ class _Trial:
             return
         enough = bisect_left(levels, True, key=lambda level: bool(self._victims(level + 1)))
         allowed = f" and preemptionPolicy {PREEMPTS}" if never else ""
-        yield ClusterRemedy(f"give it a priority above {levels[enough]}{allowed}: {self._victims(levels[enough] + 1)}")
+        says = f"give it a priority above {levels[enough]}{allowed}: {self._victims(levels[enough] + 1)}"
+        yield ClusterRemedy(says, (), "priority", str(levels[enough] + 1))
 
     def _taken_by(self) -> tuple[str, ...]:
         try:

@@ -7,7 +7,7 @@ reasons say it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Final
 
@@ -30,6 +30,8 @@ class Remedy:
 
     changes: tuple[str, ...]
     nodes: tuple[str, ...]
+    pod: Pod | None = field(default=None, compare=False, repr=False)
+    """The pod with these changes; what it asks for less of, it asks for as much of as there is."""
 
 
 def remedies(cluster: ClusterTables, evaluator: Evaluator, filters: Iterable[FilterPlugin], pod: Pod) -> list[Remedy]:
@@ -37,7 +39,11 @@ def remedies(cluster: ClusterTables, evaluator: Evaluator, filters: Iterable[Fil
     changes = _proposed(filters, pod)
     for size in range(1, MOST_TOGETHER + 1):
         found = [
-            Remedy(tuple(_said(change, cluster, nodes) for change in chosen), nodes)
+            Remedy(
+                tuple(_said(change, cluster, nodes) for change in chosen),
+                nodes,
+                _changed_pod(pod, chosen, cluster, nodes[0]),
+            )
             for chosen in combinations(changes, size)
             if (nodes := _taken_by(cluster, evaluator, pod, chosen))
         ]
@@ -74,6 +80,19 @@ def _taken_by(cluster: ClusterTables, evaluator: Evaluator, pod: Pod, changes: S
     free = {name: [_free(cluster, name, resource) for resource in scarce] for name in fit.names()}
     most = max(free.values())
     return tuple(sorted(name for name in free if free[name] == most)) if all(most) else ()
+
+
+def _changed_pod(pod: Pod, changes: Sequence[PodChange], cluster: ClusterTables, node_name: str) -> Pod:
+    spec = pod.spec
+    for change in changes:
+        spec = change.apply(spec)
+        if change.resource and spec.containers:
+            first, *others = spec.containers
+            free = from_units(change.resource, _free(cluster, node_name, change.resource))
+            requests = {**first.resources.requests, change.resource: free}
+            first = replace(first, resources=replace(first.resources, requests=requests))
+            spec = replace(spec, containers=(first, *others))
+    return replace(pod, spec=spec)
 
 
 def _said(change: PodChange, cluster: ClusterTables, nodes: Sequence[str]) -> str:

@@ -65,9 +65,10 @@ def _status(status: Status) -> dict[str, Any]:
 
 
 def _lines(explanation: Explanation) -> Iterator[str]:
-    pod = explanation.pod
+    pod, fits_nowhere = explanation.pod, "fits nowhere"
     if explanation.node:
-        pod += f" is on {explanation.node}; decided now, it"
+        pod += f" is on {explanation.node}; if scheduled now, it"
+        fits_nowhere = "would fit nowhere"
     if explanation.pre_enqueue is not None:
         yield f"{pod} waits outside the queue: {_said(explanation.pre_enqueue)}"
         return
@@ -76,9 +77,9 @@ def _lines(explanation: Explanation) -> Iterator[str]:
         return
     if explanation.best_nodes:
         several = "one of " if len(explanation.best_nodes) > 1 else ""
-        yield f"{pod} goes to {several}{_some(explanation.best_nodes)}"
+        yield f"{pod} would go to {several}{_some(explanation.best_nodes)}"
     else:
-        yield f"{pod} fits nowhere: {explanation.fit_error}"
+        yield f"{pod} {fits_nowhere}: {explanation.fit_error}"
     ranked = sorted(explanation.scores.items(), key=lambda item: (-item[1].total, item[0]))
     for name, score in ranked[:MOST_LINES]:
         parts = ", ".join(f"{plugin} {points}" for plugin, points in score.weighted.items() if points)

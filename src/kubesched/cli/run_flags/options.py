@@ -57,6 +57,10 @@ class RunOptions:
 
     flags: FlagValues
     config_file: str
+    plugin_failure_limit: int
+    plugin_time_budget: timedelta
+    reload: bool
+    page: bool
     write_config_to: str
     master: str
     serving: ServingOptions
@@ -102,11 +106,17 @@ def build_options(flags: FlagValues) -> RunOptions:
     gates = _feature_gates(flags, problems)
     metric_policy = _metric_policy(flags, problems)
     logs = _logs(flags, problems)
+    if flags["reload"] and not flags["config"]:
+        problems.append("--reload needs a file to look at: --config")
     if problems:
         raise ConfigurationError(problems)
     return RunOptions(
         flags=flags,
         config_file=flags["config"],
+        plugin_failure_limit=flags["plugin-failure-limit"],
+        plugin_time_budget=flags["plugin-time-budget"],
+        reload=flags["reload"],
+        page=flags["page"],
         write_config_to=flags["write-config-to"],
         master=flags["master"],
         serving=serving,

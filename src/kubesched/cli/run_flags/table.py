@@ -47,6 +47,24 @@ SECTIONS: Final[Mapping[str, tuple[Flag, ...]]] = {
     "misc": (
         Flag("config", STRING, "", "File with the KubeSchedulerConfiguration."),
         Flag("master", STRING, "", "Address of the API server; overrides the one in the kubeconfig."),
+        Flag(
+            "page",
+            BOOL,
+            False,
+            "Serve a page of the cluster and its queue under /page/, to whoever may read it.",
+        ),
+        Flag(
+            *("plugin-failure-limit", INT, 0),
+            "Take a plugin of your own out of the profiles for some minutes after so many failures within a minute; "
+            "0: never.",
+        ),
+        Flag(
+            "plugin-time-budget",
+            DURATION,
+            seconds(0.005),
+            "Name plugins of your own that take longer per pod; 0: none.",
+        ),
+        Flag("reload", BOOL, False, "Take up changes of the configuration file and of its plugins without a restart."),
         Flag("write-config-to", STRING, "", "Write the configuration with all defaults to this file and exit."),
     ),
     "secure serving": (

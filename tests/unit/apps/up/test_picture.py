@@ -101,7 +101,7 @@ def test_the_rate_is_that_of_the_last_seconds(attempts: AttemptCounts, clock: Vi
     assert attempts.per_second() == 0.0
     for _ in range(10):
         clock.tick(0.5)
-        attempts.scheduled_pods += 50
+        attempts.placements.count += 50
         rate = attempts.per_second()
     assert rate == pytest.approx(100, rel=0.1)
     for _ in range(10):
