@@ -37,6 +37,7 @@ from kubesched.contrib.gpu_sharing import (
     requested_by,
     workload_args,
 )
+from kubesched.lab import chart
 from kubesched.objects import Node, Pod
 from kubesched.traces import Change, TraceError, import_trace
 
@@ -54,6 +55,12 @@ LOAD = 1.3
 """Pods come until they ask for so many times what there is."""
 OTHER_DRAWS = 10
 """How many numbers the artefact draws between the pods' order and the nodes' order: found by trying, none else fits."""
+
+
+PLOTTED = 60
+"""Percent of load from which plots begin: until then nothing fails."""
+Key = tuple[str, str, int]
+"""Of a run: workload, policy, seed."""
 
 
 class Result(NamedTuple):
@@ -241,7 +248,8 @@ def main() -> None:
     parser.add_argument("--policies", default=",".join(POLICIES), help="with commas (all)")
     parser.add_argument("--seeds", type=int, default=len(SEEDS), help="how many, from 42 on (10)")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1, help="that run side by side (all cores)")
-    parser.add_argument("--output", type=Path, help="a file for the results of all runs, JSON lines")
+    parser.add_argument("--output", type=Path, help="a file for the runs, JSON lines; those in it are not done again")
+    parser.add_argument("--plots", type=Path, help="a folder for a plot of each workload, SVG")
     options = parser.parse_args()
     there, policies = workloads_in(options.data), options.policies.split(",")
     workloads = options.workloads.split(",") if options.workloads else there
@@ -251,32 +259,74 @@ def main() -> None:
             sys.exit(f"unknown {kind} {unknown[0] if unknown else ''!r}; there are {', '.join(known) or 'none'}")
     runs = list(product(workloads, policies, range(SEEDS.start, SEEDS.start + options.seeds)))
     try:
-        results = run_all(options.data, runs, options.processes)
+        results = run_all(options.data, runs, options.processes, Journal(options.output))
+        if options.plots:
+            options.plots.mkdir(parents=True, exist_ok=True)
     except (TraceError, OSError) as error:
         sys.exit(f"error: {error}")
-    if options.output:
-        lines = [{"workload": w, "policy": p, "seed": s, **results[w, p, s]._asdict()} for w, p, s in runs]
-        options.output.write_text("".join(json.dumps(line) + "\n" for line in lines))
     grouped: dict[tuple[str, str], list[Result]] = {}
     for workload, policy, seed in runs:
         grouped.setdefault((workload, policy), []).append(results[workload, policy, seed])
     expected = options.data / "expected.json"
     for line in table(grouped, json.loads(expected.read_text()) if expected.exists() else {}):
         print(line)
+    for workload in workloads if options.plots else ():
+        (options.plots / f"{workload}.svg").write_text(plot(grouped, workload))
 
 
-def run_all(data: Path, runs: Sequence[tuple[str, str, int]], processes: int) -> dict[tuple[str, str, int], Result]:
-    """All runs on so many processes, with a line about progress."""
-    started, results = perf_counter(), {}
+def plot(results: dict[tuple[str, str], list[Result]], workload: str) -> str:
+    """Means over the seeds, from where the policies begin to differ."""
+    curves = {}
+    for policy in (policy for name, policy in results if name == workload):
+        runs = results[workload, policy]
+        loads = [load for load in runs[0].allocated if load >= PLOTTED and all(load in one.allocated for one in runs)]
+        curves[policy] = [(load, mean(one.allocated[load] for one in runs)) for load in loads]
+    return chart(f"Allocated GPUs, {workload}, %", "GPUs that arrived pods request, % of all", curves)
+
+
+class Journal:
+    """Finished runs, a line each, in a file if there is one: what is in it after `kill -9` need not be done again."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self.results: dict[Key, Result] = {}
+        text = path.read_text() if path and path.exists() else ""
+        whole = text[: text.rfind("\n") + 1]  # the last line may be torn
+        for line in whole.splitlines():
+            found = json.loads(line)
+            key = (found.pop("workload"), found.pop("policy"), found.pop("seed"))
+            for name in ("allocated", "fragmented"):
+                found[name] = {int(load): value for load, value in found[name].items()}
+            self.results[key] = Result(**found)
+        if path and whole != text:
+            path.write_text(whole)
+
+    def add(self, key: Key, result: Result) -> None:
+        self.results[key] = result
+        if self._path:
+            names = dict(zip(("workload", "policy", "seed"), key, strict=True))
+            with self._path.open("a") as file:
+                file.write(json.dumps({**names, **result._asdict()}) + "\n")
+
+
+def run_all(data: Path, runs: Sequence[Key], processes: int, journal: Journal) -> dict[Key, Result]:
+    """All runs that are not in the journal yet on so many processes, with a line about progress."""
+    started = perf_counter()
+    missing = [one for one in runs if one not in journal.results]
     with ProcessPoolExecutor(max(1, processes)) as pool:
-        futures = {pool.submit(run, data, *one): one for one in runs}
-        for number, future in enumerate(as_completed(futures), start=1):
-            results[futures[future]] = future.result()
-            seconds = perf_counter() - started
-            rest = seconds / number * (len(runs) - number)
-            print(f"\r{number} of {len(runs)} runs, {seconds:.0f} s, {rest:.0f} s to go ", end="", file=sys.stderr)
+        futures = {pool.submit(run, data, *one): one for one in missing}
+        try:
+            for number, future in enumerate(as_completed(futures), start=1):
+                journal.add(futures[future], future.result())
+                seconds = perf_counter() - started
+                rest = seconds / number * (len(missing) - number)
+                text = f"{number} of {len(missing)} runs, {seconds:.0f} s, {rest:.0f} s to go "
+                print(f"\r{text}", end="", file=sys.stderr)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
     print(file=sys.stderr)
-    return results
+    return {one: journal.results[one] for one in runs}
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from kubesched.apps.sweep.experiment import sweep
 from kubesched.apps.sweep.results import load_report
 from kubesched.apps.sweep.spec import Experiment, Objective, Policy, Range, TraceSource, Tuning
 from kubesched.apps.sweep.tuning import tune
+from kubesched.reports.charts import chart
 from kubesched.reports.sweep import SweepReport
 from kubesched.reports.tuning import TuningReport
 from kubesched.traces.generate import TraceSpec, generate, load_trace_spec
@@ -21,6 +22,7 @@ __all__ = [
     "TraceSpec",
     "Tuning",
     "TuningReport",
+    "chart",
     "generate",
     "load_report",
     "load_trace_spec",

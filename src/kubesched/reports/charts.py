@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, Protocol
 from xml.sax.saxutils import escape
 
@@ -15,6 +15,7 @@ LEFT: Final = 70
 RIGHT: Final = 20
 TOP: Final = 50
 BOTTOM: Final = 55
+LEGEND_ROW: Final = 16
 LONGEST_NAME: Final = 32
 """Characters of a name beside a row."""
 COLOURS: Final = ("#326ce5", "#d1495b", "#2e8b57", "#b8860b", "#7b4fa3", "#4a5568")
@@ -79,7 +80,9 @@ def chart(
     xs = [x for points in series.values() for x, _ in points]
     ys = [y for points in series.values() for _, y in points]
     across = axis(min(xs), max(xs), LEFT, WIDTH - RIGHT)
-    up = axis(min(ys), max(ys), HEIGHT - BOTTOM, TOP)
+    legend = _legend(series)
+    top = TOP + LEGEND_ROW * max(row for _, row in legend)
+    up = axis(min(ys), max(ys), HEIGHT - BOTTOM, top)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif" role="img">',
         f"<title>{escape(title)}</title>",
@@ -89,14 +92,16 @@ def chart(
     ]
     for value in across.ticks():
         x = across.at(value)
-        parts.append(_line(x, TOP, x, HEIGHT - BOTTOM))
+        parts.append(_line(x, top, x, HEIGHT - BOTTOM))
         parts.append(_text(x, HEIGHT - BOTTOM + 18, short(value), anchor="middle"))
     for value in up.ticks():
         y = up.at(value)
         parts.append(_line(LEFT, y, WIDTH - RIGHT, y))
         parts.append(_text(LEFT - 8, y + 4, short(value), anchor="end"))
-    for number, (name, points) in enumerate(series.items()):
-        parts += _curve(name, [(across.at(x), up.at(y)) for x, y in points], number, dots=dots)
+    for number, ((name, points), (x, row)) in enumerate(zip(series.items(), legend, strict=True)):
+        colour = COLOURS[number % len(COLOURS)]
+        parts.append(_text(x, 38 + LEGEND_ROW * row, name, colour=colour))
+        parts += _curve([(across.at(x), up.at(y)) for x, y in points], colour, dots=dots)
     return "\n".join([*parts, "</svg>\n"])
 
 
@@ -133,12 +138,22 @@ def short(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 10 or value == int(value) else f"{value:g}"
 
 
-def _curve(name: str, points: Points, number: int, *, dots: bool) -> list[str]:
-    colour = COLOURS[number % len(COLOURS)]
+def _legend(names: Iterable[str]) -> list[tuple[float, int]]:
+    """Where each name stands under the title: (x, row), in as many rows as the names need."""
+    places, x, row = [], float(LEFT), 0
+    for name in names:
+        width = 7.0 * len(name) + 16
+        if x > LEFT and x + width > WIDTH - RIGHT:
+            x, row = float(LEFT), row + 1
+        places.append((x, row))
+        x += width
+    return places
+
+
+def _curve(points: Points, colour: str, *, dots: bool) -> list[str]:
     path = " ".join(f"{x},{y}" for x, y in points)
     marks = [f'<circle cx="{x}" cy="{y}" r="3.5" fill="{colour}"/>' for x, y in points] if dots else []
-    legend = _text(WIDTH - RIGHT, 20 + 16 * number, name, anchor="end", colour=colour)
-    return [f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>', *marks, legend]
+    return [f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>', *marks]
 
 
 def _line(x1: float, y1: float, x2: float, y2: float) -> str:

@@ -55,6 +55,21 @@ def test_a_table_beside_the_published_one(data: Path) -> None:
         )
 
 
+def test_runs_of_a_killed_evaluation_are_not_done_again(data: Path) -> None:
+    """A torn last line is a run that is not finished. Every workload gets a plot."""
+    journal, plots = data / "runs.jsonl", data / "plots"
+    options = ("--policies", "BestFit", "--processes", "1", "--output", str(journal), "--plots", str(plots))
+    tried(data, *options, "--seeds", "2")
+    kept, torn = journal.read_text().splitlines()
+    journal.write_text(f"{kept}\n{torn[:40]}")
+    again = tried(data, *options, "--seeds", "3")
+    assert "2 of 2 runs" in again.stderr
+    lines = journal.read_text().splitlines()
+    assert lines[0] == kept
+    assert [json.loads(line)["seed"] for line in lines] == [42, 43, 44]
+    assert "Allocated GPUs, small" in (plots / "small.svg").read_text()
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
