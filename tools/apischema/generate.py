@@ -49,6 +49,30 @@ ROOTS = {
     "meta.v1": "DeleteOptions ListMeta Status",
 }
 
+METRICS: dict[str, dict[str, str]] = {
+    "metrics.v1beta1.ContainerMetrics": {
+        "name": "string!",
+        "usage": "{quantity}!",
+    },
+    "metrics.v1beta1.NodeMetrics": {
+        "apiVersion": "string",
+        "kind": "string",
+        "metadata": "meta.v1.ObjectMeta",
+        "timestamp": "time!",
+        "usage": "{quantity}!",
+        "window": "string!",
+    },
+    "metrics.v1beta1.PodMetrics": {
+        "apiVersion": "string",
+        "containers": "[metrics.v1beta1.ContainerMetrics]! atomic",
+        "kind": "string",
+        "metadata": "meta.v1.ObjectMeta",
+        "timestamp": "time!",
+        "window": "string!",
+    },
+}
+"""The metrics API is metrics-server's: Kubernetes' own documents do not have it."""
+
 
 def short(name: str) -> str:
     for prefix in PREFIXES:
@@ -114,7 +138,7 @@ def main(*swaggers: str, target: str) -> None:
             newer = definitions.setdefault(name, schema)
             if "properties" in schema:
                 newer["properties"] = schema["properties"] | newer.get("properties", {})
-    types = table(definitions)
+    types = dict(sorted((table(definitions) | METRICS).items()))
     lines = [f"{json.dumps(name)}:{json.dumps(fields, separators=(',', ':'))}" for name, fields in types.items()]
     Path(target).write_text("{\n" + ",\n".join(lines) + "\n}\n")
 

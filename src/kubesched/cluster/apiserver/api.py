@@ -21,7 +21,7 @@ from kubesched.cluster.apiserver.options import (
     WriteOptions,
 )
 from kubesched.cluster.apiserver.resource import Resource
-from kubesched.cluster.apiserver.storage import Entry, Store
+from kubesched.cluster.apiserver.storage import Bucket, Entry, Store
 from kubesched.cluster.apiserver.verbs.applying import Applier
 from kubesched.cluster.apiserver.verbs.binding import Binder
 from kubesched.cluster.apiserver.verbs.deletion import Deleter, Deletion
@@ -40,9 +40,9 @@ class Api:
         self.catalog = CATALOG
         for resource in CATALOG:  # every history begins here: a version that any list gave can be watched from
             store.bucket(resource.bucket_name, resource.read_fields)
-        admission = Admission(store, CATALOG.resources, rng)
+        admission = Admission(store, CATALOG.resources, self.stored, rng)
         self.quotas = admission.quotas
-        self.reader = Reader(store)
+        self.reader = Reader(store, self.stored, clock)
         self.writer = Writer(store, admission, clock, rng)
         self.deleter = Deleter(store, self.writer, clock)
         pods, budgets = CATALOG.named("pods"), CATALOG.named("poddisruptionbudgets.policy")
@@ -50,6 +50,11 @@ class Api:
         self.evictor = Evictor(self.reader, self.writer, self.deleter, pods, budgets)
         self.applier = Applier(self.writer)
         self.scaler = Scaler(self.reader, self.writer)
+
+    def stored(self, name: str) -> Bucket:
+        """The objects of a resource, by its qualified name."""
+        resource = self.catalog.named(name)
+        return self.store.bucket(resource.bucket_name, resource.read_fields)
 
     def get(self, resource: Resource, name: str, namespace: str = "") -> Json:
         return self.reader.get(resource, name, namespace).decode()

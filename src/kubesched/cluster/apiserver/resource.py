@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final, NamedTuple
@@ -30,12 +30,15 @@ class Subresource:
     verbs: tuple[str, ...] = ("get", "patch", "update")
 
 
+Stored = Callable[[str], Bucket]
+"""The objects of a resource, by its qualified name."""
+
+
 class AdmissionContext(NamedTuple):
     """What a resource's admission plugin is made with."""
 
     resource: Resource
-    stored: Callable[[str], Bucket]
-    """The objects of a resource, by its qualified name."""
+    stored: Stored
     rng: random.Random
 
 
@@ -119,6 +122,14 @@ class Conversion:
     from_stored: Callable[[Json], None]
 
 
+@dataclass(frozen=True, slots=True)
+class Derivation:
+    """Objects that are computed from stored ones whenever they are read, and never stored themselves."""
+
+    objects: Callable[[Stored, str, str, float], Iterable[Json]]
+    """In order, given a namespace (all if empty), a name (all if empty) and the time."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Resource:
     group: str
@@ -136,6 +147,7 @@ class Resource:
     fields: Mapping[str, SelectableField] = field(default_factory=dict)  # selectable besides metadata.*
     bucket: str = ""  # where objects are stored, if not under the resource's own name
     conversion: Conversion | None = None
+    derivation: Derivation | None = None
     is_review: bool = False  # answered, never stored
 
     @cached_property

@@ -12,20 +12,15 @@ from collections.abc import Sequence
 
 from kubesched.cluster.apiserver import status
 from kubesched.cluster.apiserver.admission.quotas import Quotas
-from kubesched.cluster.apiserver.resource import AdmissionContext, Resource
-from kubesched.cluster.apiserver.storage import Bucket, Store
+from kubesched.cluster.apiserver.resource import AdmissionContext, Resource, Stored
+from kubesched.cluster.apiserver.storage import Store
 from kubesched.objects.base import Json
 
 
 class Admission:
     """`admit` may change an object in place, before it is validated; `validate` comes after. Both may refuse it."""
 
-    def __init__(self, store: Store, resources: Sequence[Resource], rng: random.Random) -> None:
-        by_name = {resource.qualified: resource for resource in reversed(resources)}
-
-        def stored(name: str) -> Bucket:
-            return store.bucket(by_name[name].bucket_name, by_name[name].read_fields)
-
+    def __init__(self, store: Store, resources: Sequence[Resource], stored: Stored, rng: random.Random) -> None:
         self._namespaces = stored("namespaces")
         self._plugins = {
             resource.qualified: resource.rules.admission(AdmissionContext(resource, stored, rng))

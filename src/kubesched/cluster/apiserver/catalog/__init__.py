@@ -7,6 +7,7 @@ from typing import Final
 from kubesched.cluster.apiserver.catalog.core import CORE
 from kubesched.cluster.apiserver.catalog.inert import ACCESS, AUTOSCALING, NETWORKING
 from kubesched.cluster.apiserver.catalog.lookup import Catalog
+from kubesched.cluster.apiserver.catalog.metrics import METRICS
 from kubesched.cluster.apiserver.catalog.reviews import REVIEWS
 from kubesched.cluster.apiserver.catalog.scheduling import COORDINATION, DEVICES, EVENTS, SCHEDULING
 from kubesched.cluster.apiserver.catalog.storage import STORAGE
@@ -27,5 +28,6 @@ CATALOG: Final = Catalog(
     + DEVICES
     + COORDINATION
     + EVENTS
+    + METRICS
     + REVIEWS
 )

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import msgspec
 
+from kubesched.clock import Clock
 from kubesched.cluster.apiserver import status
 from kubesched.cluster.apiserver.options import ListOptions
-from kubesched.cluster.apiserver.resource import Resource
+from kubesched.cluster.apiserver.resource import Resource, Stored
 from kubesched.cluster.apiserver.storage import Bucket, CompactedError, Entry, Store
 
 
@@ -30,20 +31,29 @@ class _Token(msgspec.Struct, array_like=True):
 
 
 class Reader:
-    def __init__(self, store: Store) -> None:
+    """`stored` gives the objects of a resource by its qualified name, for resources that are derived from others."""
+
+    def __init__(self, store: Store, stored: Stored, clock: Clock) -> None:
         self._store = store
+        self._stored = stored
+        self._clock = clock
 
     def bucket(self, resource: Resource) -> Bucket:
         return self._store.bucket(resource.bucket_name, resource.read_fields)
 
     def get(self, resource: Resource, name: str, namespace: str = "") -> Entry:
-        found = self.bucket(resource).get(namespace, name)
+        if resource.derivation is not None:
+            found = next(self._derived(resource, namespace, name), None)
+        else:
+            found = self.bucket(resource).get(namespace, name)
         if found is None:
             raise status.not_found(resource, name)
         return found
 
     def list(self, resource: Resource, namespace: str = "", options: ListOptions | None = None) -> Page:
         options = options or ListOptions()
+        if resource.derivation is not None:
+            return _page(list(self._derived(resource, namespace)), self._store.version, None, options)
         bucket = self.bucket(resource)
         after: tuple[str, str] | None = None
         version = self._store.version
@@ -59,6 +69,19 @@ class Reader:
             self._check_version(options.version)
             entries = bucket.in_order(namespace)
         return _page(entries, version, after, options)
+
+    def _derived(self, resource: Resource, namespace: str, name: str = "") -> Iterator[Entry]:
+        assert resource.derivation is not None
+        for value in resource.derivation.objects(self._stored, namespace, name, self._clock.time()):
+            metadata = value["metadata"]
+            yield Entry(
+                namespace=metadata.get("namespace", ""),
+                name=metadata["name"],
+                version=self._store.version,
+                raw=msgspec.json.encode(value),
+                labels=metadata.get("labels", {}),
+                fields=resource.read_fields(value),
+            )
 
     def _exact_version(self, options: ListOptions) -> int:
         wanted = parse_version(options.version)
