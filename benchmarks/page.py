@@ -22,9 +22,9 @@ from urllib.parse import urlsplit
 
 from kubesched.apps.page.decision_view import decision_of
 from kubesched.apps.page.mirror import Mirror
+from kubesched.apps.page.policies import NO_EVENTS, Policy
 from kubesched.apps.page.server import PageServer
 from kubesched.apps.page.source import PageSource
-from kubesched.apps.page.sources import NO_EVENTS, Policy
 from kubesched.apps.page.updates import Updates
 from kubesched.apps.simulate.memory_api import MemoryApi
 from kubesched.apps.simulate.virtual_scheduler import build_virtual_scheduler
@@ -56,9 +56,8 @@ def make_source(nodes: int, pods: int) -> PageSource:
         kind="up",
         assembled=assembled,
         clock=clock,
-        make_simulation=policy.simulation,
+        policy=policy,
         schedules=True,
-        gates=policy.gates,
     )
 
 
@@ -147,7 +146,7 @@ async def measure_questions(source: PageSource) -> None:
     for number in range(0, 2000, 100):
         key = f"default/pod-{number}"
         wall, cpu = time.perf_counter(), time.process_time()
-        await mirror.ask(lambda simulation, key=key: decision_of(simulation, key))  # type: ignore[misc]
+        await mirror.ask(lambda simulation, key=key: decision_of(simulation, key, source.clock))  # type: ignore[misc]
         times.append((time.perf_counter() - wall) * 1000)
         costs.append((time.process_time() - cpu) * 1000)
     print(

@@ -12,10 +12,11 @@ import typer
 import uvloop
 
 from kubesched.apps.inputs.objects import load_objects
+from kubesched.apps.page.policies import Policy
 from kubesched.apps.page.recorded import RecordedCluster
 from kubesched.apps.page.server import PageServer
 from kubesched.apps.page.source import PageSource
-from kubesched.apps.page.sources import Policy, loaded_cluster, watched_cluster
+from kubesched.apps.page.sources import loaded_cluster, watched_cluster
 from kubesched.cli.options import (
     ConfigFile,
     EmulatedVersion,

@@ -35,7 +35,13 @@ from kubesched.scheduler.scheduling.device_taint_rules import TaintedSlices
 from kubesched.scheduler.scheduling.event_handlers import EventHandlers
 from kubesched.scheduler.scheduling.extenders import EXTENDER, CyclingExtender, ExtenderChain
 from kubesched.scheduler.scheduling.failure import FailureHandler
-from kubesched.scheduler.scheduling.observer import AttemptObserver, PodGroupObserver, SilentAttempts, SilentPodGroups
+from kubesched.scheduler.scheduling.observer import (
+    AttemptObserver,
+    DecisionObserver,
+    PodGroupObserver,
+    SilentAttempts,
+    SilentPodGroups,
+)
 from kubesched.scheduler.scheduling.pod_group_as_one import GroupRules, TrialAsOne
 from kubesched.scheduler.scheduling.pod_group_condition import INITIALLY_SCHEDULED, SCHEDULED, PodGroupConditions
 from kubesched.scheduler.scheduling.pod_group_cycle import PodGroupCycle
@@ -61,6 +67,7 @@ class Dependencies(ExternalServices):
     plugins: Mapping[str, PluginFactory] | None = None
     """Out-of-tree plugins by name."""
     attempt_observer: AttemptObserver = field(default_factory=SilentAttempts)
+    decision_observer: DecisionObserver | None = None
     queue_observer: QueueObserver = SILENT
     plugin_observer: PluginObserver | None = None
     """None: no calls of plugins are timed."""
@@ -209,7 +216,9 @@ def build_policy(
     }
     chain, sampler = ExtenderChain(dependencies.extenders), Sampler(cache, config.percentage_of_nodes_to_score)
     cycles = {
-        n: SchedulingCycle(profile, evaluators[n], cache, chain, sampler, dependencies.choose)
+        n: SchedulingCycle(
+            profile, evaluators[n], cache, chain, sampler, dependencies.choose, dependencies.decision_observer
+        )
         for n, profile in profiles.items()
     }
     announces = gates.enabled("NominatedNodeNameForExpectation")

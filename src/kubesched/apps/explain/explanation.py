@@ -12,7 +12,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from kubesched.apps.explain.cluster_remedies import ClusterRemedy, ExplainsPreemption, cluster_remedies
+from kubesched.apps.explain.every_answer import EveryAnswer, every_answer
 from kubesched.apps.explain.remedies import Remedy, remedies
+from kubesched.clock import Clock
 from kubesched.errors import ConfigurationError, KubeschedError, PluginError, what_and_where
 from kubesched.objects import Pod
 from kubesched.scheduler.build import Assembled
@@ -26,8 +28,9 @@ from kubesched.scheduler.scheduling.scheduling_cycle import NO_NODES
 
 @dataclass(frozen=True, slots=True)
 class NodeScore:
-    """Per plugin: its score from 0 to 100, and that times its weight."""
+    """Per plugin: its score before it is normalised, from 0 to 100, and that times its weight."""
 
+    raw: Mapping[str, int]
     normalized: Mapping[str, int]
     weighted: Mapping[str, int]
     total: int
@@ -50,6 +53,8 @@ class PreemptionView:
     nominated_node: str | None
     acceptable: tuple[CandidateView, ...]
     candidates: tuple[CandidateView, ...]
+    seconds: float = 0.0
+    """That it took, where that was measured."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,11 +77,21 @@ class Explanation:
     cluster_remedies: Sequence[ClusterRemedy] = ()
     nothing_helps: bool = False
     """Remedies were sought, and there are none: neither changes of the pod nor of the cluster, nor preemption."""
+    answers: EveryAnswer | None = None
+    """Where they were asked for, and the pod came as far as the filters."""
 
 
-async def explain(assembled: Assembled, pod: Pod, *, wanted_node: str = "", seek_remedies: bool = False) -> Explanation:
+async def explain(
+    assembled: Assembled,
+    pod: Pod,
+    *,
+    wanted_node: str = "",
+    seek_remedies: bool = False,
+    stopwatch: Clock | None = None,
+) -> Explanation:
     """Why a pod would go where it would go, or nowhere, and what would change that if `seek_remedies`.
 
+    With a `stopwatch`, every filter is asked about every node, and what that takes is read from it.
     ConfigurationError if no profile has its scheduler name.
     """
     profile = assembled.profiles.get(pod.spec.scheduler_name)
@@ -89,10 +104,11 @@ async def explain(assembled: Assembled, pod: Pod, *, wanted_node: str = "", seek
     info = cluster.templates.info(pod, wanted_node=wanted_node)
     node_name = assembled.cache.node_of(pod.metadata.uid)
     if node_name is None:
-        return replace(await _explain_all(assembled, profile, info, seek_remedies), node=pod.spec.node_name)
+        explanation = await _explain_all(assembled, profile, info, seek_remedies, stopwatch)
+        return replace(explanation, node=pod.spec.node_name)
     placed = cluster.displace(pod.metadata.uid)  # a pod does not stand in its own way
     try:
-        return replace(await _explain_all(assembled, profile, info, seek_remedies), node=node_name)
+        return replace(await _explain_all(assembled, profile, info, seek_remedies, stopwatch), node=node_name)
     finally:
         cluster.place(placed, node_name)
 
@@ -104,8 +120,13 @@ def _is_over(pod: Pod) -> str:
     return "it is being deleted" if pod.metadata.deletion_timestamp is not None else ""
 
 
-async def _explain_all(assembled: Assembled, profile: Profile, info: PodInfo, seek_remedies: bool) -> Explanation:
-    explanation = await _explain(assembled, profile, info)
+async def _explain_all(
+    assembled: Assembled, profile: Profile, info: PodInfo, seek_remedies: bool, stopwatch: Clock | None
+) -> Explanation:
+    explanation = await _explain(assembled, profile, info, stopwatch)
+    if stopwatch is not None and explanation.filters:
+        answers = every_answer(assembled, profile, info, explanation.scores, stopwatch)
+        explanation = replace(explanation, answers=answers)
     if not (seek_remedies and explanation.fit_error):
         return explanation
     found = remedies(assembled.cache.cluster, assembled.evaluators[profile.name], profile.filters, info.pod)
@@ -115,7 +136,7 @@ async def _explain_all(assembled: Assembled, profile: Profile, info: PodInfo, se
     return replace(explanation, remedies=found, cluster_remedies=others, nothing_helps=nothing)
 
 
-async def _explain(assembled: Assembled, profile: Profile, info: PodInfo) -> Explanation:
+async def _explain(assembled: Assembled, profile: Profile, info: PodInfo, stopwatch: Clock | None) -> Explanation:
     for plugin in profile.pre_enqueues:
         try:
             status = checked(plugin.pre_enqueue(info))
@@ -130,7 +151,7 @@ async def _explain(assembled: Assembled, profile: Profile, info: PodInfo) -> Exp
         fit = evaluator.filter(info)
         if fit.count:
             return _feasible(assembled, evaluator, profile, fit)
-        return await _infeasible(assembled, profile, fit)
+        return await _infeasible(assembled, profile, fit, stopwatch)
     except KubeschedError as error:
         return Explanation(pod=info.key, error=str(error))
     except Exception as error:
@@ -146,10 +167,14 @@ def _feasible(assembled: Assembled, evaluator: Evaluator, profile: Profile, fit:
     scored = evaluator.score(fit)
     names = assembled.cache.cluster.nodes.names
     scores: dict[str, NodeScore] = {}
+    columns = {plugin: values.tolist() for plugin, values in scored.by_plugin.items()}
+    raw_columns = {plugin: values.tolist() for plugin, values in scored.raw.items()}
+    totals = scored.totals.tolist()
     for position, row in enumerate(scored.rows.tolist()):
-        normalized = {plugin: int(values[position]) for plugin, values in scored.by_plugin.items()}
+        raw = {plugin: values[position] for plugin, values in raw_columns.items()}
+        normalized = {plugin: values[position] for plugin, values in columns.items()}
         weighted = {plugin: score * profile.score_weights[plugin] for plugin, score in normalized.items()}
-        scores[names[row]] = NodeScore(normalized, weighted, int(scored.totals[position]))
+        scores[names[row]] = NodeScore(raw, normalized, weighted, totals[position])
     highest = max(score.total for score in scores.values())
     return Explanation(
         pod=fit.pod.key,
@@ -160,10 +185,15 @@ def _feasible(assembled: Assembled, evaluator: Evaluator, profile: Profile, fit:
     )
 
 
-async def _infeasible(assembled: Assembled, profile: Profile, fit: FeasibleNodes) -> Explanation:
+async def _infeasible(
+    assembled: Assembled, profile: Profile, fit: FeasibleNodes, stopwatch: Clock | None
+) -> Explanation:
     diagnosis = fit.diagnosis()
+    started = stopwatch.monotonic() if stopwatch is not None else 0.0
     preemption = await _preemption(profile, fit, diagnosis) if profile.post_filters else None
     if preemption is not None:
+        if stopwatch is not None:
+            preemption = replace(preemption, seconds=stopwatch.monotonic() - started)
         diagnosis.post_filter_message = preemption.status.message
     was_looked_at = fit.pre_filtered.status.is_success
     return Explanation(

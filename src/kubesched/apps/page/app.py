@@ -15,7 +15,8 @@ from starlette.responses import RedirectResponse, Response, StreamingResponse
 from starlette.routing import BaseRoute, Mount, Route
 
 from kubesched.apps.page.configuration import compare, problems_of, weights_of, with_weight
-from kubesched.apps.page.decision_view import decision_of, help_for, pod_facts
+from kubesched.apps.page.decision_memory import Taken, TakenAnswers
+from kubesched.apps.page.decision_view import decision_of, help_for, pod_facts, taken_decision, taken_facts
 from kubesched.apps.page.history import INTERVAL as SAMPLE_SECONDS
 from kubesched.apps.page.history import History
 from kubesched.apps.page.mirror import BusyError, Mirror
@@ -205,9 +206,24 @@ class Page:
         return await self._source.read(find)
 
     async def _decision(self, request: Request) -> Any:
-        key, started = _pod_of(request), self._source.clock.monotonic()
-        decision = await self._mirror.ask(lambda simulation: decision_of(simulation, key))
-        return {**decision, "milliseconds": round((self._source.clock.monotonic() - started) * 1000, 1)}
+        """As it was taken, if that is known and not `?now` is asked for; else as it would be taken now."""
+        key, clock = _pod_of(request), self._source.clock
+        started = clock.monotonic()
+        decision, taken = None, None
+        if "now" not in request.query_params:
+            pod, taken, answers = await self._source.read(lambda: self._remembered(key))
+            if pod is not None and taken is not None and answers is not None:
+                decision = await asyncio.to_thread(taken_decision, pod, taken, answers)
+            elif self._source.recorded is not None:
+                decision = await self._source.recorded.decision(key)
+        if decision is None:
+            decision = await self._mirror.ask(lambda simulation: decision_of(simulation, key, clock))
+            decision["taken"] = taken_facts(taken) if taken is not None else None
+        return {**decision, "milliseconds": round((clock.monotonic() - started) * 1000, 1)}
+
+    def _remembered(self, key: str) -> tuple[Pod | None, Taken | None, TakenAnswers | None]:
+        pod, memory = self._source.assembled.objects.of(Pod).get(key), self._source.memory
+        return (pod, *memory.of(pod)) if pod is not None and memory is not None else (pod, None, None)
 
     async def _help(self, request: Request) -> Any:
         key = _pod_of(request)
@@ -218,12 +234,13 @@ class Page:
         return await self._mirror.ask(lambda simulation: what_if_view(simulation, steps))
 
     async def _config(self, _request: Request) -> Any:
-        return {"text": self._source.config_text()}
+        return {"text": self._source.policy.text()}
 
     async def _check(self, request: Request) -> Any:
-        text = (await _body(request, ConfigAsked)).text
-        problems = await asyncio.to_thread(problems_of, text, self._source.gates)
-        return {"problems": problems, "weights": [] if problems else weights_of(text, self._source.gates)}
+        text, policy = (await _body(request, ConfigAsked)).text, self._source.policy
+        plugins = policy.plugins()
+        problems = await asyncio.to_thread(problems_of, text, policy.gates, plugins)
+        return {"problems": problems, "weights": [] if problems else weights_of(text, policy.gates, plugins)}
 
     async def _weight(self, request: Request) -> Any:
         asked = await _body(request, WeightAsked)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,9 +16,11 @@ from kubesched.config.dump import dump_yaml
 from kubesched.errors import ConfigurationError, KubeschedError
 from kubesched.objects import Pod
 from kubesched.objects.completion import DEFAULT_SCHEDULER
+from kubesched.scheduler.framework import PluginFactory
 
 MOST_SECONDS: Final = 10.0
 """For which pods are compared; what was not compared then is said."""
+Plugins = Mapping[str, PluginFactory]
 LONGEST: Final = 1 << 20
 MOST_WEIGHT: Final = 1_000_000
 
@@ -28,12 +30,12 @@ def configuration_text(config: Path | None, gates: FeatureGates) -> str:
     return config.read_text() if config is not None else dump_yaml(load_configuration(None, gates))
 
 
-def problems_of(text: str, gates: FeatureGates) -> list[str]:
+def problems_of(text: str, gates: FeatureGates, plugins: Plugins) -> list[str]:
     """Everything that is wrong with a configuration, one line each."""
     if len(text) > LONGEST:
         return ["a configuration of more than a megabyte is none"]
     try:
-        with Simulation(text, feature_gates=gates):
+        with Simulation(text, feature_gates=gates, plugins=plugins):
             return []
     except ConfigurationError as error:
         return list(error.problems)
@@ -41,9 +43,9 @@ def problems_of(text: str, gates: FeatureGates) -> list[str]:
         return [str(error)]
 
 
-def weights_of(text: str, gates: FeatureGates) -> list[dict[str, Any]]:
+def weights_of(text: str, gates: FeatureGates, plugins: Plugins) -> list[dict[str, Any]]:
     """The weights of all score plugins, by profile, of a valid configuration."""
-    with Simulation(text, feature_gates=gates) as simulation:
+    with Simulation(text, feature_gates=gates, plugins=plugins) as simulation:
         return [
             {"profile": name, "plugins": dict(sorted(weights.items()))}
             for name, weights in simulation.weights().items()

@@ -39,11 +39,16 @@ class Mirror:
         self._source = source
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="page")
         self._simulation: Simulation | None = None
+        self._policy: object = self
+        """The version that the last look found; at first, none."""
         self._followers: dict[type, Follower[str]] = {}
         self._keys: dict[type, set[str]] = {}
         """Of what was there at the last look, by kind."""
-        self._unread: SimpleQueue[list[_News]] = SimpleQueue()
-        """What each look found and the simulation does not know yet; put in by one thread, read by the other."""
+        self._unread: SimpleQueue[list[_News] | Callable[[], Simulation]] = SimpleQueue()
+        """What each look found and the simulation does not know yet; put in by one thread, read by the other.
+
+        After a reload, it is what makes a new simulation, and then all that there is.
+        """
         self._uids: dict[type, dict[str, str]] = {}
         """Of what the simulation knows."""
         self._waiting = 0
@@ -72,6 +77,11 @@ class Mirror:
 
     def _look(self) -> None:
         """Hand over what has changed since the last look."""
+        if self._source.policy.version() is not self._policy:
+            self._policy = self._source.policy.version()
+            self._followers.clear()
+            self._keys.clear()
+            self._unread.put(self._source.policy.simulation)
         news: list[_News] = []
         for kind, store in self._source.assembled.objects.by_kind():
             follower = self._followers.get(kind)
@@ -93,24 +103,29 @@ class Mirror:
     def _answer(self, question: Callable[[Simulation], T]) -> T:
         if self._is_over:
             raise BusyError("the page is closing")
-        if self._simulation is None:
-            self._simulation = self._source.make_simulation()
-        self._catch_up(self._simulation)
+        while not self._unread.empty():
+            news = self._unread.get()
+            if not isinstance(news, list):
+                self._end()
+                self._simulation = news()
+                self._uids.clear()
+            elif self._simulation is not None:
+                self._catch_up(self._simulation, news)
+        assert self._simulation is not None, "the first look makes it"
         return question(self._simulation)
 
-    def _catch_up(self, simulation: Simulation) -> None:
-        while not self._unread.empty():
-            # Pods come last and go first, as they refer to the others.
-            for kind, key, obj in sorted(self._unread.get(), key=_order):
-                uids = self._uids.setdefault(kind, {})
-                uid = obj.metadata.uid if obj is not None else ""
-                if key in uids and (obj is None or uids[key] != uid):
-                    known: Any = simulation.get(kind, key)
-                    simulation.remove(known)
-                    del uids[key]
-                if obj is not None:
-                    simulation.add(obj)
-                    uids[key] = uid
+    def _catch_up(self, simulation: Simulation, news: list[_News]) -> None:
+        # Pods come last and go first, as they refer to the others.
+        for kind, key, obj in sorted(news, key=_order):
+            uids = self._uids.setdefault(kind, {})
+            uid = obj.metadata.uid if obj is not None else ""
+            if key in uids and (obj is None or uids[key] != uid):
+                known: Any = simulation.get(kind, key)
+                simulation.remove(known)
+                del uids[key]
+            if obj is not None:
+                simulation.add(obj)
+                uids[key] = uid
 
 
 def _order(one: _News) -> tuple[bool, bool]:

@@ -6,10 +6,10 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
+from kubesched.apps.page.decision_memory import DecisionMemory
 from kubesched.apps.page.history import Placements
-from kubesched.apps.simulate.simulation import Simulation
+from kubesched.apps.page.policies import DecidingPolicy
 from kubesched.clock import Clock
-from kubesched.config import FeatureGates
 from kubesched.scheduler.build import Assembled
 
 T = TypeVar("T")
@@ -31,6 +31,9 @@ class Recorded(Protocol):
     now: float
 
     async def seek(self, time: float) -> None: ...
+    async def decision(self, pod: str) -> dict[str, Any] | None:
+        """As it would be taken on the state in which the pod got its node; None if that moment is not recorded."""
+        ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,15 +46,14 @@ class PageSource:
     """`up`, `run`, `cluster`, `files` or `trace`."""
     assembled: Assembled
     clock: Clock
-    make_simulation: Callable[[], Simulation]
-    """An empty one with the configuration of the scheduler in question: questions are tried there."""
+    policy: DecidingPolicy
+    """That of the scheduler in question."""
     schedules: bool = False
     """Whether this scheduler decides. If not, its queue says nothing, and pods' conditions are shown instead."""
     placements: Placements = field(default_factory=Placements)
     """Pods that got a node, as far as that was seen."""
-    gates: FeatureGates = field(default_factory=FeatureGates)
-    config_text: Callable[[], str] = str
-    """The configuration in question."""
+    memory: DecisionMemory | None = None
+    """Of decisions as they were taken."""
     recorded: Recorded | None = None
     home: Home | None = None
     """Where `assembled` lives, if that is not the loop that serves."""

@@ -4,66 +4,22 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from pathlib import Path
 from random import Random
-from typing import Any, Final
+from typing import Any
 
 from prometheus_client import CollectorRegistry
 
-from kubesched.apps.page.configuration import configuration_text
 from kubesched.apps.page.history import placements_seen
+from kubesched.apps.page.policies import Policy
 from kubesched.apps.page.source import PageSource
 from kubesched.apps.run.clients import choose_connection
 from kubesched.apps.run.informers import AccessCheck, Watches, watched_kinds
-from kubesched.apps.simulate.memory_api import MemoryApi
-from kubesched.apps.simulate.simulation import Simulation
-from kubesched.apps.simulate.virtual_scheduler import build_virtual_scheduler
 from kubesched.client.http_transport import HttpTransport
 from kubesched.client.rest import RestClient
 from kubesched.clock import SystemClock
-from kubesched.config import FeatureGates
-from kubesched.objects import Pod, PodGroup
 from kubesched.objects.completion import completed
-from kubesched.scheduler.build import Assembled, Dependencies, resource_features
+from kubesched.scheduler.build import resource_features
 from kubesched.telemetry.metrics import SchedulerMetrics
-
-
-class _NoEvents:
-    def event(
-        self,
-        regarding: Pod,
-        event_type: str,
-        reason: str,
-        action: str,
-        note: str,
-        *,
-        related: Pod | PodGroup | None = None,
-        reporter: str = "",
-    ) -> None: ...
-
-
-NO_EVENTS: Final = _NoEvents()
-
-
-@dataclass(frozen=True, kw_only=True)
-class Policy:
-    """What decides: a configuration, for a version of Kubernetes."""
-
-    config: Path | None = None
-    gates: FeatureGates
-
-    def text(self) -> str:
-        return configuration_text(self.config, self.gates)
-
-    def simulation(self) -> Simulation:
-        return Simulation(self.config, feature_gates=self.gates)
-
-    def tables(self) -> Assembled:
-        """A scheduler that never runs, for its tables of what there is."""
-        random = Random(0)  # noqa: S311 - nothing is drawn
-        dependencies = Dependencies(api=MemoryApi(), recorder=NO_EVENTS, clock=SystemClock(), random=random)
-        return build_virtual_scheduler(self.config, self.gates, dependencies)
 
 
 @asynccontextmanager
@@ -85,10 +41,8 @@ async def watched_cluster(kubeconfig: str, policy: Policy) -> AsyncIterator[Page
             kind="cluster",
             assembled=assembled,
             clock=clock,
-            make_simulation=policy.simulation,
+            policy=policy,
             placements=placements_seen(assembled, clock),
-            gates=policy.gates,
-            config_text=policy.text,
         )
     finally:
         await watches.stop()
@@ -105,7 +59,5 @@ def loaded_cluster(objects: Sequence[Any], title: str, policy: Policy) -> PageSo
         kind="files",
         assembled=assembled,
         clock=SystemClock(),
-        make_simulation=policy.simulation,
-        gates=policy.gates,
-        config_text=policy.text,
+        policy=policy,
     )

@@ -39,8 +39,7 @@ from kubesched.client.http_transport import HttpTransport
 from kubesched.client.request_metrics import RequestMetrics
 from kubesched.clock import Clock, SystemClock
 from kubesched.config import FeatureGates, KubeSchedulerConfiguration
-from kubesched.config.dump import dump_config, dump_yaml
-from kubesched.scheduler.framework import PluginFactory
+from kubesched.config.dump import dump_config
 from kubesched.serving.app import Pages
 from kubesched.telemetry.component_metrics import register_process_metrics
 from kubesched.telemetry.health import PING, HealthCheck
@@ -51,6 +50,7 @@ from kubesched.telemetry.version import KUBERNETES_VERSION, PROGRAM_VERSION
 
 if TYPE_CHECKING:
     from kubesched.apps.page.app import Page
+    from kubesched.apps.page.decision_memory import DecisionMemory
 
 # Who asks to stop is obeyed within a second: so long is the scheduler waited for, and so long may the lease take.
 HALT_SECONDS: Final = 0.6
@@ -150,6 +150,7 @@ class SchedulerProcess:
             policy=policy if settings.read_config is not None else None,
             plugin_budget=settings.plugin_budget.total_seconds(),
             plugin_failure_limit=settings.plugin_failure_limit,
+            memory=self._make_memory() if settings.page else None,
         )
         # The loops share no client, no credentials and no source of chance: none is safe between threads.
         own_random = Random(random.getrandbits(64))  # noqa: S311 - for jitter
@@ -170,7 +171,7 @@ class SchedulerProcess:
         serving = settings.endpoints.serving.port != 0
         self._endpoints = Endpoints(settings.endpoints, clock, own_random, self._requests) if serving else None
         self._home = home or LoopThread("scheduler", loop_factory())
-        self._page = self._make_page(plugins) if settings.page and serving else None
+        self._page = self._make_page() if settings.page and serving else None
         self._loop = asyncio.get_running_loop()
         self._over: asyncio.Future[None] = self._loop.create_future()
         self._tasks: dict[str, asyncio.Task[None]] = {}
@@ -314,20 +315,15 @@ class SchedulerProcess:
 
     # ---- showing ---------------------------------------------------------------------------------------------------
 
-    def _make_page(self, plugins: Mapping[str, PluginFactory]) -> Page:
-        """Questions are tried with the configuration that the process was started with."""
-        from kubesched.apps.page.app import Page  # not at the top: few processes serve one
-        from kubesched.apps.simulate.simulation import Simulation
+    def _make_memory(self) -> DecisionMemory:
+        from kubesched.apps.page.decision_memory import DecisionMemory  # not at the top: few processes serve a page
 
-        config, gates = self._config, self._settings.gates
-        data = dump_config(config)
-        return Page(
-            self._scheduler.page_source(
-                self._home,
-                make_simulation=lambda: Simulation(data, feature_gates=gates, plugins=plugins),
-                config_text=lambda: dump_yaml(config),
-            )
-        )
+        return DecisionMemory(self._clock)
+
+    def _make_page(self) -> Page:
+        from kubesched.apps.page.app import Page
+
+        return Page(self._scheduler.page_source(self._home))
 
     def _pages(self) -> Pages:
         gates = self._settings.gates

@@ -44,8 +44,8 @@ from kubesched.telemetry.logging import log
 from kubesched.telemetry.metrics import SchedulerMetrics
 
 if TYPE_CHECKING:
+    from kubesched.apps.page.decision_memory import DecisionMemory
     from kubesched.apps.page.source import Home, PageSource
-    from kubesched.apps.simulate.simulation import Simulation
 
 BINDING_GRACE: Final = 5.0
 EVENT_GRACE: Final = 2.0
@@ -77,11 +77,12 @@ class RunningScheduler:
         policy: PolicySource | None = None,
         plugin_budget: float = 0.0,
         plugin_failure_limit: int = 0,
+        memory: DecisionMemory | None = None,
     ) -> None:
         """`policy` is where the configuration came from, if it may change.
 
         Plugins that take more seconds per pod than `plugin_budget` are named; one that fails `plugin_failure_limit`
-        times within a minute is taken out (0: neither).
+        times within a minute is taken out (0: neither). `memory` is for a page.
         """
         self._gates = gates
         self._clients = clients
@@ -118,11 +119,15 @@ class RunningScheduler:
                 plugin_failed=failures.failed,
                 preemption_observer=PreemptionMetrics(metrics),
                 pod_group_observer=PodGroupMetrics(metrics),
+                decision_observer=memory,
                 volume_observer=VolumeMetrics(metrics),
                 device_observer=DeviceMetrics(metrics),
                 max_unschedulable=max_unschedulable,
             ),
         )
+        self._memory = memory
+        if memory is not None:
+            memory.follow(self._assembled.objects)
         show_state(metrics, self._assembled)
         self._watches = Watches(
             clients.main,
@@ -150,11 +155,10 @@ class RunningScheduler:
         """All that are known at this moment."""
         return steady(lambda: list(self._assembled.objects.of(Pod)))
 
-    def page_source(
-        self, home: Home, *, make_simulation: Callable[[], Simulation], config_text: Callable[[], str]
-    ) -> PageSource:
+    def page_source(self, home: Home) -> PageSource:
         """What a page shows of this scheduler, which runs at `home`."""
         from kubesched.apps.page.history import placements_seen  # not at the top: few processes serve one
+        from kubesched.apps.page.policies import RunningPolicy
         from kubesched.apps.page.source import PageSource
 
         return PageSource(
@@ -162,11 +166,10 @@ class RunningScheduler:
             kind="run",
             assembled=self._assembled,
             clock=self._clock,
-            make_simulation=make_simulation,
+            policy=RunningPolicy(self._assembled, self._gates),
             schedules=True,
             placements=placements_seen(self._assembled, self._clock),
-            gates=self._gates,
-            config_text=config_text,
+            memory=self._memory,
             home=home,
         )
 

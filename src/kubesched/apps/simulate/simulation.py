@@ -34,7 +34,7 @@ from kubesched.apps.simulate.virtual_scheduler import (
     is_file_name,
     reload_virtual_scheduler,
 )
-from kubesched.clock import VirtualClock
+from kubesched.clock import Clock, VirtualClock
 from kubesched.config import (
     FeatureGates,
 )
@@ -317,10 +317,14 @@ class Simulation:
         """All pods with their nodes, as `schedule` returns them; nothing is tried."""
         return {pod.key: pod.spec.node_name or None for pod in self._assembled.objects.of(Pod)}
 
-    def explain(self, pod: str | Pod, *, seek_remedies: bool = True) -> Explanation:
-        """What every plugin says about a pod on every node: for a known pod by `namespace/name`, or any pod at all."""
+    def explain(self, pod: str | Pod, *, seek_remedies: bool = True, stopwatch: Clock | None = None) -> Explanation:
+        """What every plugin says about a pod on every node: for a known pod by `namespace/name`, or any pod at all.
+
+        With a `stopwatch`, also what filters say of nodes that others reject, and how long each plugin takes.
+        """
         self._check_open()
-        return self._loop.run(explain(self._assembled, self._pod(pod), seek_remedies=seek_remedies))
+        explained = explain(self._assembled, self._pod(pod), seek_remedies=seek_remedies, stopwatch=stopwatch)
+        return self._loop.run(explained)
 
     def why(self, pod: str | Pod) -> str:
         """The explanation as text."""

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
+from kubesched.apps.page.decision_memory import DecisionMemory
+from kubesched.apps.page.policies import RunningPolicy
 from kubesched.apps.page.server import PageServer
 from kubesched.apps.page.source import PageSource
-from kubesched.apps.page.sources import Policy
 from kubesched.apps.up.cluster import ClusterOptions
 from kubesched.apps.up.picture import AttemptCounts, ClusterMonitor, LastEvents
 from kubesched.apps.up.process import ClusterProcess
@@ -74,6 +75,7 @@ async def run_up(settings: UpSettings, show: Show) -> None:
 async def _schedule(settings: UpSettings, address: str, show: Show, over: asyncio.Future[None]) -> None:
     clock, random = SystemClock(), Random(settings.cluster.seed)  # noqa: S311 - decides ties
     attempts, events = AttemptCounts(clock), LastEvents()
+    memory = DecisionMemory(clock) if settings.page_port is not None else None
     scheduler = UpScheduler(
         settings.config,
         settings.gates,
@@ -83,6 +85,7 @@ async def _schedule(settings: UpSettings, address: str, show: Show, over: asynci
         clock=clock,
         random=random,
         attempts=attempts,
+        decisions=memory,
         failed=lambda error: _finish(over, error),
     )
     tasks = []
@@ -93,7 +96,8 @@ async def _schedule(settings: UpSettings, address: str, show: Show, over: asynci
         tasks.append(asyncio.ensure_future(Reflector(scheduler.clients.main, Event, events, clock, random).run()))
         monitor = ClusterMonitor(scheduler.assembled, attempts, events)
         if settings.page_port is not None:
-            page = PageServer(_page_source(settings, scheduler.assembled, attempts, clock), settings.page_port)
+            source = _page_source(settings, scheduler.assembled, attempts, memory, clock)
+            page = PageServer(source, settings.page_port)
             page.start()
         up = Up(
             address=address,
@@ -112,18 +116,18 @@ async def _schedule(settings: UpSettings, address: str, show: Show, over: asynci
         await scheduler.stop()
 
 
-def _page_source(settings: UpSettings, assembled: Assembled, attempts: AttemptCounts, clock: Clock) -> PageSource:
-    policy = Policy(config=settings.config_file, gates=settings.gates)
+def _page_source(
+    settings: UpSettings, assembled: Assembled, attempts: AttemptCounts, memory: DecisionMemory | None, clock: Clock
+) -> PageSource:
     return PageSource(
         title=f"kubesched up{f' --demo {settings.cluster.demo}' if settings.cluster.demo else ''}",
         kind="up",
         assembled=assembled,
         clock=clock,
-        make_simulation=policy.simulation,
+        policy=RunningPolicy(assembled, settings.gates),
         schedules=True,
         placements=attempts.placements,
-        gates=settings.gates,
-        config_text=policy.text,
+        memory=memory,
     )
 
 

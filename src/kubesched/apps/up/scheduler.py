@@ -12,6 +12,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 from prometheus_client import CollectorRegistry
 
+from kubesched.apps.page.decision_memory import DecisionMemory
 from kubesched.apps.run.clients import Clients, choose_connection
 from kubesched.apps.run.extenders import connect_extenders
 from kubesched.apps.run.informers import Watches, watched_kinds
@@ -47,6 +48,7 @@ class UpScheduler:
         clock: Clock,
         random: Random,
         attempts: AttemptObserver,
+        decisions: DecisionMemory | None = None,
         failed: Callable[[BaseException], None],
     ) -> None:
         self._gates = gates
@@ -75,8 +77,11 @@ class UpScheduler:
                 extenders=connect_extenders(config, clock),
                 plugins=plugins,
                 attempt_observer=attempts,
+                decision_observer=decisions,
             ),
         )
+        if decisions is not None:
+            decisions.follow(self.assembled.objects)
         self._watches = Watches(
             self.clients.main, clock, random, self.assembled.handlers, metrics.event_handling_duration
         )

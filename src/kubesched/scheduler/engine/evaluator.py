@@ -49,7 +49,7 @@ class Evaluator:
         memory: int = BYTES_FOR_EVALUATIONS,
     ) -> None:
         """One attempt in ten is timed with the `stopwatch`. Kept answers take at most about `memory` bytes."""
-        self._plugins = plugins
+        self.plugins = plugins
         self._cluster = cluster
         self._nominator = nominator
         self._nominations = Nominations(nominator, cluster)
@@ -102,7 +102,7 @@ class Evaluator:
             feasible.apply(Rejection(plugin.name, rows, verdict))
 
     def _filters(self, state: CycleState) -> list[FilterPlugin]:
-        return [plugin for plugin in self._plugins.filters if plugin.name not in state.skipped_filters]
+        return [plugin for plugin in self.plugins.filters if plugin.name not in state.skipped_filters]
 
     def _filter_timed(
         self, stopwatch: Stopwatch, evaluation: Evaluation, state: CycleState, pod: PodInfo
@@ -111,7 +111,7 @@ class Evaluator:
         pre_filtered = stopwatch.point("PreFilter", evaluation.pre_filter, state, pod)
         feasible = FeasibleNodes(pod, state, self._cluster, pre_filtered, evaluation, self._cluster.nodes.node_count)
         skipped = state.skipped_filters
-        stopwatch.evaluated("PreFilter", (p.name for p in self._plugins.pre_filters if p.name not in skipped))
+        stopwatch.evaluated("PreFilter", (p.name for p in self.plugins.pre_filters if p.name not in skipped))
         if pre_filtered.status.is_success:
             stopwatch.point("Filter", self._filter, feasible)
             stopwatch.evaluated("Filter", (plugin.name for plugin in self._filters(state)))
@@ -124,8 +124,8 @@ class Evaluator:
             return self._rank(feasible)
         ranking = stopwatch.point("Score", self._rank, feasible)
         skipped = feasible.state.skipped_scores
-        stopwatch.evaluated("PreScore", (p.name for p in self._plugins.pre_scores if p.name not in skipped))
-        stopwatch.evaluated("Score", (p.name for p, _ in self._plugins.scores if p.name not in skipped))
+        stopwatch.evaluated("PreScore", (p.name for p in self.plugins.pre_scores if p.name not in skipped))
+        stopwatch.evaluated("Score", (p.name for p, _ in self.plugins.scores if p.name not in skipped))
         return ranking
 
     def _rank(self, feasible: FeasibleNodes) -> Ranking:
@@ -143,7 +143,7 @@ class Evaluator:
         """The scores of every feasible node, plugin by plugin: for explanations."""
         rows, state, pod = feasible.rows(), feasible.state, feasible.pod
         if feasible.is_from_scratch:
-            return run_scores(self._plugins, state, pod, self._cluster.view(rows))
+            return run_scores(self.plugins, state, pod, self._cluster.view(rows))
         try:
             return feasible.evaluation.totals.scores(state, pod, rows)
         except BaseException:
@@ -158,7 +158,7 @@ class Evaluator:
         Those that have `passed_before` did so with other pods: whoever looks at nodes alone is not asked again.
         """
         filters = self._filters(state)
-        by_pods = [plugin for plugin in filters if plugin.name not in self._plugins.by_node_alone]
+        by_pods = [plugin for plugin in filters if plugin.name not in self.plugins.by_node_alone]
         fits = nodes.exists
         for _, verdict in run_filters(by_pods if passed_before else filters, state, pod, nodes, fits):
             fits = fits & verdict.fitting

@@ -174,7 +174,7 @@ class FeasibleNodes(msgspec.Struct, eq=False, gc=False):
             diagnosis.add(pre_filtered.status)
             return diagnosis
         is_everywhere = self._considered is None
-        statuses = RowStatuses(self._cluster, self._rejections(), dict(self._overrides), is_everywhere)
+        statuses = RowStatuses(self._cluster, self.rejections(), dict(self._overrides), is_everywhere)
         if pre_filtered.node_names is not None:
             named = sorted({*pre_filtered.limiting, *self._ask_nominated(statuses)})
             statuses.absent = Status.unresolvable(f"node(s) didn't satisfy plugin(s) [{' '.join(named)}]")
@@ -204,7 +204,7 @@ class FeasibleNodes(msgspec.Struct, eq=False, gc=False):
                     break
         return [statuses[name].plugin] if name in statuses else []
 
-    def _rejections(self) -> list[Rejection]:
+    def rejections(self) -> list[Rejection]:
         """Per plugin, in order: the rows that it was the first to reject."""
         rejections: list[Rejection] = []
         size = len(self._cluster.nodes)

@@ -54,11 +54,15 @@ class Rejection:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scores:
-    """The scores of some rows: each plugin's, after normalisation and before its weight, and the weighted totals."""
+    """The scores of some rows: each plugin's, after normalisation and before its weight, and the weighted totals.
+
+    `raw` are those before normalisation.
+    """
 
     rows: Positions
     by_plugin: dict[str, Integers]
     totals: Integers
+    raw: dict[str, Integers]
 
 
 def evaluate(
@@ -152,12 +156,13 @@ def run_scores(plugins: ProfilePlugins, state: CycleState, pod: PodInfo, nodes: 
     state.skipped_scores |= skipped
     totals = np.full(len(nodes), no_score(plugins), dtype=np.int64)
     by_plugin: dict[str, Integers] = {}
+    raw: dict[str, Integers] = {}
     for plugin, weight in plugins.scores:
         if plugin.name not in skipped:
-            raw = ask_score(plugin, state, pod, nodes)
-            by_plugin[plugin.name] = normalized(plugin, state, pod, raw)
+            raw[plugin.name] = ask_score(plugin, state, pod, nodes)
+            by_plugin[plugin.name] = normalized(plugin, state, pod, raw[plugin.name])
             totals += weight * by_plugin[plugin.name]
-    return Scores(nodes.row_ids(), by_plugin, totals)
+    return Scores(nodes.row_ids(), by_plugin, totals, raw)
 
 
 def no_score(plugins: ProfilePlugins) -> int:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from kubesched.scheduler.engine import Evaluator, FeasibleNodes
 from kubesched.scheduler.framework import QueuedPod
+from kubesched.scheduler.runtime.profile import Profile
 
 
 class AttemptObserver(Protocol):
@@ -17,6 +19,24 @@ class AttemptObserver(Protocol):
     def scheduled(self, profile: str, queued: QueuedPod, seconds: float) -> None: ...
     def unschedulable(self, profile: str, seconds: float) -> None: ...
     def failed(self, profile: str, seconds: float) -> None: ...
+
+
+class DecisionObserver(Protocol):
+    """Called when a node was chosen, while all that the choice was made from is still there; must be cheap."""
+
+    def decided(
+        self,
+        queued: QueuedPod,
+        node_name: str,
+        fit: FeasibleNodes,
+        by: tuple[Profile, Evaluator],
+        times: tuple[float, float],
+    ) -> None:
+        """`times` are when the attempt began and when its nodes were filtered, on the monotonic clock.
+
+        Where a whole group is tried, the choice may be hypothetical: what counts is where the pod ends up.
+        """
+        ...
 
 
 class PodGroupObserver(Protocol):

@@ -29,6 +29,7 @@ from kubesched.scheduler.runtime.timed_points import Points, points_of
 from kubesched.scheduler.scheduling.decision_trace import FILTERED, SCORED, TRACED_FROM, DecisionTrace
 from kubesched.scheduler.scheduling.extenders import EXTENDER, ExtenderChain
 from kubesched.scheduler.scheduling.node_subset import NodeSubset
+from kubesched.scheduler.scheduling.observer import DecisionObserver
 from kubesched.scheduler.scheduling.sampling import Sampler
 from kubesched.scheduler.scheduling.score_log import log_scores
 from kubesched.scheduler.state.cache import Cache
@@ -75,6 +76,7 @@ class SchedulingCycle:
         extenders: ExtenderChain,
         sampler: Sampler,
         choose: NodeChoice | None = None,
+        observer: DecisionObserver | None = None,
     ) -> None:
         """`choose` settles ties; without it, chance does."""
         self._profile = profile
@@ -83,6 +85,7 @@ class SchedulingCycle:
         self._extenders = extenders
         self._sampler = sampler
         self._choose = choose
+        self._observer = observer
 
     async def decide(
         self,
@@ -98,6 +101,8 @@ class SchedulingCycle:
         """
         pod = queued.info.pod
         trace = DecisionTrace(self._profile.handle.clock, pod) if log.loudest >= TRACED_FROM else None
+        observer = self._observer
+        started = 0.0 if observer is None else self._profile.handle.clock.monotonic()
         try:
             if not self._cache.cluster.nodes.node_count:
                 return Rejected(Status.unresolvable(NO_NODES))
@@ -107,6 +112,7 @@ class SchedulingCycle:
             else:
                 self._sampler.apply(fit, self._profile)
             feasible = fit.count
+            filtered = 0.0 if observer is None else self._profile.handle.clock.monotonic()
             if trace:
                 trace.step(FILTERED)
             if not feasible:
@@ -123,6 +129,8 @@ class SchedulingCycle:
             if feasible > 1:
                 trace.step(SCORED)
             trace.log_if_long()
+        if observer is not None:
+            observer.decided(queued, node_name, fit, (self._profile, self._evaluator), (started, filtered))
         return Decision(node_name, fit.state, points_of(self._profile, fit.state), fit.evaluated, feasible)
 
     async def _ask_extenders(

@@ -10,8 +10,9 @@ import pytest
 from starlette.types import ASGIApp
 
 from kubesched.apps.page.app import Page
+from kubesched.apps.page.policies import Policy
 from kubesched.apps.page.source import PageSource
-from kubesched.apps.page.sources import Policy, loaded_cluster
+from kubesched.apps.page.sources import loaded_cluster
 from kubesched.config import FeatureGates
 from kubesched.testing import make_node, make_pod
 

@@ -7,13 +7,15 @@ from starlette.applications import Starlette
 from tests.unit.apps.page.conftest import Asked, small_cluster, source_of
 
 from kubesched.apps.page.app import Page
+from kubesched.testing import make_node
 
 
 async def test_a_pod_that_fits_nowhere(ask: Asked) -> None:
     """Nodes are grouped by reason, and what would help is asked for apart, since that takes longer."""
     code, decision = await ask("/api/decision/default/db")
     assert (code, decision["outcome"], decision["best"]) == (200, "nowhere", [])
-    assert [(group["plugin"], len(group["nodes"])) for group in decision["groups"]] == [("NodeResourcesFit", 3)]
+    groups = [([answer["plugin"] for answer in group["answers"]], len(group["nodes"])) for group in decision["groups"]]
+    assert groups == [(["NodeResourcesFit"], 3)]
     assert decision["pod"]["requests"] == {"cpu": "8"}
     assert [(step["point"], step["result"]) for step in decision["steps"]] == [
         ("PreEnqueue", "yes"),
@@ -109,4 +111,23 @@ async def test_among_other_pages() -> None:
     assert (await ask("/page/api/about"))[1]["title"] == "a test"
     assert (await ask("/page/api/decision/default/db"))[1]["outcome"] == "nowhere"
     assert (await ask("/page"))[0] == 302
+    page.close()
+
+
+async def test_every_filter_on_every_node() -> None:
+    """A node that two filters reject is shown with both, the one that counts first; and any node has all answers."""
+    cordoned = make_node("node-4", cpu="1", unschedulable=True)
+    page = Page(source_of([*small_cluster(), cordoned]))
+    _, decision = await Asked(page)("/api/decision/default/db")
+    groups = {tuple(one["plugin"] for one in group["answers"]): group["nodes"] for group in decision["groups"]}
+    assert groups == {
+        ("NodeResourcesFit",): ["node-1", "node-2", "node-3"],
+        ("NodeUnschedulable", "NodeResourcesFit"): ["node-4"],
+    }
+    table = decision["filters"]
+    column = {one["name"]: dict(zip(table["nodes"], one["index"], strict=True)) for one in table["plugins"]}
+    assert column["NodeUnschedulable"] == {"node-1": 0, "node-2": 0, "node-3": 0, "node-4": 1}
+    assert all(column["NodeResourcesFit"].values())
+    assert "TaintToleration" in table["passed"]
+    assert {step["point"] for step in decision["steps"] if "seconds" in step} >= {"PreFilter", "Filter", "PostFilter"}
     page.close()

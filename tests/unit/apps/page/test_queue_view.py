@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from tests.unit.apps.page.conftest import small_cluster, source_of
 
+from kubesched.apps.page.policies import NO_EVENTS
 from kubesched.apps.page.queue_view import QueueFilter, queue_view, waking_events
 from kubesched.apps.page.source import PageSource
-from kubesched.apps.page.sources import NO_EVENTS
 from kubesched.apps.simulate.memory_api import MemoryApi
 from kubesched.apps.simulate.virtual_scheduler import build_virtual_scheduler
 from kubesched.clock import VirtualClock

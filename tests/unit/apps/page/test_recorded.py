@@ -8,8 +8,8 @@ import pytest
 from msgspec.structs import replace
 
 from kubesched.apps.page.mirror import Mirror
+from kubesched.apps.page.policies import Policy
 from kubesched.apps.page.recorded import RecordedCluster
-from kubesched.apps.page.sources import Policy
 from kubesched.config import FeatureGates
 from kubesched.errors import ConfigurationError
 from kubesched.objects.completion import completed
@@ -52,3 +52,15 @@ async def test_seeking(trace: Path) -> None:
     with pytest.raises(ConfigurationError, match="not part of the trace"):
         await cluster.seek(31.0)
     mirror.close()
+
+
+async def test_a_decision_on_the_state_in_which_it_was_taken(trace: Path) -> None:
+    """The node that came later had no part in it; before the binding, and after the end, there is none."""
+    cluster = RecordedCluster(trace, "27s", Policy(gates=FeatureGates.parse("")))
+    found = await cluster.decision("default/web")
+    assert found is not None
+    assert found["basis"] == {"kind": "recorded", "at": 20.0}
+    assert (found["node"], found["best"], found["nodes"]) == ("node-1", ["node-1"], 1)
+    for moment in (12.0, 30.0):
+        await cluster.seek(moment)
+        assert await cluster.decision("default/web") is None

@@ -35,6 +35,20 @@ export function duration(seconds) {
   return `${Math.round(seconds / 86400)} d`;
 }
 
+/** A short time: 40 µs, 1.3 ms, 2.5 s, 3 min. */
+export function seconds(value) {
+  if (value < 0.0001) return `${Math.round(value * 1e6)} µs`;
+  if (value < 1) return `${number(value * 1000)} ms`;
+  return value < 10 ? `${number(value)} s` : duration(value);
+}
+
+/** Seconds since the epoch as "3 min ago (09:31:05)". */
+export function moment(time) {
+  const passed = Date.now() / 1000 - time;
+  const clock = new Date(time * 1000).toLocaleTimeString("en-GB");
+  return passed < 36 * 3600 ? `${duration(passed)} ago (${clock})` : `on ${new Date(time * 1000).toLocaleDateString("en-GB")}, ${clock}`;
+}
+
 export function since(time) {
   return time ? duration((Date.now() - Date.parse(time)) / 1000) : "";
 }

@@ -3,13 +3,15 @@
 import { ask, podPath } from "./api.js";
 import { kind } from "./colours.js";
 import { fill, h, put } from "./dom.js";
-import { count, resourceName, since } from "./format.js";
+import { byName, count, moment, resourceName, seconds, since } from "./format.js";
+import { choose } from "./route.js";
 
 const FIRST_NODES = 20;
 const MORE_NODES = 200;
 
 export function podView(frame, route) {
   const key = route.rest.join("/");
+  let evaluatesNow = route.query.has("now");
   const body = h("div", { class: "scroll decision" });
   frame.append(body);
   let isClosed = false;
@@ -17,7 +19,7 @@ export function podView(frame, route) {
   async function load() {
     fill(body, h("h1", {}, key), h("p", { class: "empty" }, "Asking the scheduler …"));
     try {
-      const decision = await ask(`api/decision/${podPath(key)}`);
+      const decision = await ask(`api/decision/${podPath(key)}${evaluatesNow ? "?now" : ""}`);
       if (!isClosed) draw(decision);
       if (decision.outcome === "nowhere" && !isClosed) await loadHelp();
     } catch (error) {
@@ -60,6 +62,7 @@ export function podView(frame, route) {
         h("h1", {}, key),
         h("p", { class: `verdict ${decision.outcome}` }, verdict(decision)),
         decision.outcome !== "fits" && decision.message && h("p", { class: "message" }, decision.message),
+        basis(decision),
         facts(pod),
       ),
       way(decision),
@@ -67,8 +70,30 @@ export function podView(frame, route) {
       decision.preemption && decision.preemption.candidates.length > 0 && preemption(decision.preemption),
       decision.scores.nodes.length > 0 && scores(decision),
       decision.groups.length > 0 && groups(decision),
-      h("p", { class: "hint" }, `Evaluated now, in ${decision.milliseconds} ms, by the engine that schedules. Nothing was changed.`),
+      decision.filters && decision.filters.plugins.length > 0 && matrix(decision),
+      h("p", { class: "hint" }, `${decision.basis.kind === "taken" ? "Remembered" : "Evaluated"} by the engine that schedules; answered in ${decision.milliseconds} ms. Nothing was changed.`),
     );
+  }
+
+  /** Whether this is the decision that was taken, or what would be decided now. */
+  function basis(decision) {
+    const { taken } = decision;
+    if (decision.basis.kind === "taken") {
+      return h("p", { class: "basis taken" }, h("b", {}, "The decision as it was taken"), ` ${moment(decision.basis.at)}: these are the nodes and the points of that time. `, h("button", { class: "button", onclick: () => turn(true) }, "Evaluate it now"));
+    }
+    if (decision.basis.kind === "recorded") {
+      return h("p", { class: "basis taken" }, h("b", {}, "On the recorded state in which it got its node"), `, ${moment(decision.basis.at)}, by this configuration. `, h("button", { class: "button", onclick: () => turn(true) }, "Evaluate it on the present state"));
+    }
+    if (!decision.node) return null;
+    if (evaluatesNow) return h("p", { class: "basis" }, h("b", {}, "Evaluated now"), ", as if it had no node yet. ", h("button", { class: "button", onclick: () => turn(false) }, "Show the decision as it was taken"));
+    if (taken) return h("p", { class: "basis" }, `It was decided ${moment(taken.at)}, ${taken.attempt > 1 ? `at attempt ${taken.attempt}, ` : ""}${seconds(taken.waited)} after it came: ${taken.feasible} of ${count(taken.evaluated, "node")} took it. `, h("b", {}, "What follows is evaluated now"), ": so many pods were placed then that the points were not kept.");
+    return h("p", { class: "basis" }, h("b", {}, "Evaluated now"), ", as if it had no node yet: the decision that was taken is not, or no longer, remembered.");
+  }
+
+  function turn(now) {
+    evaluatesNow = now;
+    choose({ now: now ? "1" : "" });
+    load();
   }
 
   function verdict(decision) {
@@ -79,6 +104,11 @@ export function podView(frame, route) {
     const next = scores.totals.find((total) => total < scores.totals[0]);
     const margin = next === undefined ? "" : `, ${count(scores.totals[0] - next, "point")} ahead of the next`;
     const where = best.length > 1 ? [`one of ${count(best.length, "node")} that are equally good (`, nodeNames(best), ")"] : [nodeLink(best[0])];
+    if (decision.basis.kind !== "now" && best.includes(decision.node)) {
+      if (!scores.nodes.length) return ["Went to ", nodeLink(decision.node), ": no other node took it"];
+      return ["Went to ", nodeLink(decision.node), best.length > 1 ? `: one of ${best.length} equally good nodes${margin}` : margin || ": the best node"];
+    }
+    if (decision.basis.kind !== "now") return ["Went to ", nodeLink(decision.node), "; by this configuration it would have gone to ", where, margin];
     if (!decision.node) return ["Would go to ", where, margin];
     if (best.includes(decision.node)) return ["Is on ", nodeLink(decision.node), best.length > 1 ? `: one of ${best.length} equally good nodes` : `: still the best node${margin}`];
     return ["Is on ", nodeLink(decision.node), "; if scheduled now, it would go to ", where, margin];
@@ -98,12 +128,16 @@ export function podView(frame, route) {
   }
 
   function way(decision) {
-    return h(
+    const timed = decision.steps.filter((step) => step.plugins);
+    const points = h(
       "ol",
       { class: "way" },
-      decision.steps.map((step) => h("li", { class: step.result }, h("b", {}, step.point), h("span", {}, step.says))),
+      decision.steps.map((step) => h("li", { class: step.result }, h("b", {}, step.point, step.seconds !== undefined && h("small", {}, seconds(step.seconds))), h("span", {}, step.says))),
       decision.best.length > 0 && h("li", { class: "end" }, h("a", { href: `#/map?pod=${encodeURIComponent(key)}` }, "Show the points on the map")),
     );
+    if (!timed.length) return points;
+    const times = h("details", { class: "times" }, h("summary", {}, "How long each plugin takes, asked about every node"), h("div", {}, timed.map((step) => h("dl", {}, h("dt", {}, step.point), Object.entries(step.plugins).map(([name, value]) => h("dd", {}, h("span", {}, name), h("b", {}, seconds(value))))))));
+    return h("section", {}, points, times);
   }
 
   function groups(decision) {
@@ -112,8 +146,8 @@ export function podView(frame, route) {
       "section",
       {},
       h("h2", {}, "Filters"),
-      h("p", { class: "hint" }, `${count(rejected, "node")} of ${decision.nodes} do not take it. A node is shown with the first filter that rejects it.`),
-      h("table", { class: "groups" }, h("thead", {}, h("tr", {}, h("th", {}, "nodes"), h("th", {}, "reason"), h("th", {}, "filter"), h("th", {}, ""))), h("tbody", {}, decision.groups.map((group) => groupLine(group, decision.nodes)))),
+      h("p", { class: "hint" }, `${count(rejected, "node")} of ${decision.nodes} ${decision.basis.kind === "taken" ? "did" : "do"} not take it. `, decision.filters ? "The first reason is the one that counts; a node that has others lacks those, too." : "A node is shown with the first filter that rejected it."),
+      h("table", { class: "groups" }, h("thead", {}, h("tr", {}, h("th", {}, "nodes"), h("th", {}, "because of"), h("th", {}, ""))), h("tbody", {}, decision.groups.map((group) => groupLine(group, decision.nodes)))),
     );
   }
 
@@ -129,10 +163,43 @@ export function podView(frame, route) {
       "tr",
       {},
       h("td", { class: "amount" }, h("i", {}, h("b", { style: { width: `${(100 * group.nodes.length) / nodes}%` } })), h("span", {}, group.nodes.length.toLocaleString("en"))),
-      h("td", {}, group.reason, names),
-      h("td", {}, h("span", { class: "tag" }, group.plugin || "—"), group.code === "UnschedulableAndUnresolvable" ? h("small", { title: "no preemption would help there" }, " final") : null),
+      h("td", {}, group.answers.map((answer, place) => h("div", { class: place ? "also" : "" }, answer.reason, " ", h("span", { class: "tag" }, answer.plugin || "—"), answer.code === "UnschedulableAndUnresolvable" ? h("small", { title: "Evicting pods would not help there" }, "preemption does not help") : null)), names),
       h("td", {}, toggle),
     );
+  }
+
+  /** Any node against every filter. */
+  function matrix(decision) {
+    const { nodes, plugins, passed, skipped } = decision.filters;
+    const order = nodes.map((_, place) => place).sort((one, other) => byName(nodes[one], nodes[other]));
+    const rows = h("tbody", {});
+    const more = h("p", { class: "hint" });
+    let most = FIRST_NODES;
+    const search = h("input", { type: "search", placeholder: "Find a node", "aria-label": "Find a node among the filters", oninput: () => drawRows() });
+
+    function drawRows() {
+      const text = search.value.trim();
+      const places = order.filter((place) => !text || nodes[place].includes(text));
+      fill(rows, places.slice(0, most).map((place) => h("tr", {}, h("td", { class: "name" }, nodeLink(nodes[place])), plugins.map((plugin) => answerCell(plugin, place)))));
+      const rest = places.length - most;
+      fill(more, rest > 0 && h("button", { onclick: () => { most += MORE_NODES; drawRows(); } }, `Show more of ${count(rest, "other node")}`));
+    }
+
+    drawRows();
+    return h(
+      "section",
+      {},
+      h("h2", {}, "Every filter on every node"),
+      h("p", { class: "hint" }, passed.length > 0 && ["No objection anywhere: ", passed.map((name) => h("span", { class: "tag dim" }, name))], skipped.length > 0 && [" Nothing to say about this pod: ", skipped.map((name) => h("span", { class: "tag dim" }, name))]),
+      nodes.length > FIRST_NODES && search,
+      h("table", { class: "matrix" }, h("thead", {}, h("tr", {}, h("th", {}, "node"), plugins.map((plugin) => h("th", {}, plugin.name)))), rows),
+      more,
+    );
+  }
+
+  function answerCell(plugin, place) {
+    const answer = plugin.index[place];
+    return answer ? h("td", { class: "no" }, plugin.reasons[answer - 1]) : h("td", { class: "yes", title: `${plugin.name} takes it` }, "✓");
   }
 
   function scores(decision) {
@@ -155,9 +222,9 @@ export function podView(frame, route) {
     put(
       section,
       h("h2", {}, "Scores"),
-      h("p", { class: "hint" }, `${count(nodes.length, "node")} took it. Each plugin gives 0 to 100 points, times its weight. `, telling.length ? ["What decided: ", telling.map((plugin) => h("span", { class: "tag" }, plugin.name))] : "All nodes have the same points."),
+      h("p", { class: "hint" }, `${count(nodes.length, "node")} took it. Each plugin's raw score is brought to 0 to 100, and counts as often as its weight says. `, telling.length ? ["What decided: ", telling.map((plugin) => h("span", { class: "tag" }, plugin.name))] : "All nodes have the same points."),
       nodes.length > FIRST_NODES && filter,
-      h("table", { class: "scores" }, h("thead", {}, h("tr", {}, h("th", {}, "node"), h("th", {}, "points"), plugins.map((plugin, place) => h("th", { class: "number", title: `${plugin.name}, weight ${plugin.weight}` }, h("i", { class: "dot", style: { background: kind(place) } }), plugin.name, h("small", {}, ` ×${plugin.weight}`))))), rows),
+      h("table", { class: "scores" }, h("thead", {}, h("tr", {}, h("th", {}, "node"), h("th", {}, "points"), plugins.map((plugin, place) => h("th", { class: "number", title: `${plugin.name}, weight ${plugin.weight}` }, h("i", { class: "dot", style: { background: kind(place) } }), broken(plugin.name), h("small", {}, ` ×${plugin.weight}`))))), rows),
       more,
     );
     drawRows();
@@ -172,7 +239,7 @@ export function podView(frame, route) {
       { class: isBest ? "best" : "" },
       h("td", { class: "name" }, nodeLink(nodes[place]), nodes[place] === node ? h("small", {}, " now here") : null),
       h("td", { class: "points" }, h("i", {}, bars), h("span", {}, totals[place])),
-      plugins.map((plugin) => h("td", { class: "number" }, h("span", { title: `${plugin.scores[place]} × ${plugin.weight}` }, plugin.scores[place]))),
+      plugins.map((plugin) => h("td", { class: "number" }, h("span", { title: `${plugin.scores[place]} × ${plugin.weight} = ${plugin.scores[place] * plugin.weight}` }, plugin.scores[place]), plugin.raw[place] !== plugin.scores[place] && h("small", {}, `raw ${plugin.raw[place].toLocaleString("en")}`))),
     );
   }
 
@@ -185,10 +252,15 @@ export function podView(frame, route) {
       h(
         "table",
         {},
-        h("thead", {}, h("tr", {}, h("th", {}, "node"), h("th", {}, "victims"), h("th", {}, "budgets violated"))),
-        h("tbody", {}, found.candidates.map((one) => h("tr", { class: one.best ? "best" : "" }, h("td", { class: "name" }, nodeLink(one.node), one.node === found.nominated ? h("small", {}, " chosen") : null), h("td", {}, one.victims.map((victim) => h("a", { class: "tag", href: `#/pod/${podPath(victim)}` }, victim))), h("td", { class: "number" }, one.pdbViolations || "")))),
+        h("thead", {}, h("tr", {}, h("th", {}, "node"), h("th", {}, "victims"), h("th", {}, "their budgets"), h("th", { class: "number" }, "budgets violated"))),
+        h("tbody", {}, found.candidates.map((one) => h("tr", { class: one.best ? "best" : "" }, h("td", { class: "name" }, nodeLink(one.node), one.node === found.nominated ? h("small", {}, " chosen") : null), h("td", {}, one.victims.map((victim) => h("a", { class: "tag", href: `#/pod/${podPath(victim.key)}` }, victim.key, h("small", {}, ` priority ${victim.priority}`)))), h("td", {}, budgetsOf(one.victims)), h("td", { class: one.pdbViolations ? "number bad" : "number" }, one.pdbViolations || "none")))),
       ),
     );
+  }
+
+  function budgetsOf(victims) {
+    const budgets = new Map(victims.flatMap((victim) => victim.budgets.map((budget) => [budget.name, budget.allowed])));
+    return [...budgets].map(([name, allowed]) => h("div", {}, name, h("small", {}, ` allows ${count(allowed, "disruption")}`)));
   }
 
   load();
@@ -197,10 +269,15 @@ export function podView(frame, route) {
     refresh: load,
     key: (event) => {
       if (event.key !== "r") return false;
-      load();
+      turn(true);
       return true;
     },
   };
+}
+
+/** A name that may be broken before its capitals: NodeResources|Fit. */
+function broken(name) {
+  return name.split(/(?=[A-Z][a-z])/).map((part, place) => (place ? [h("wbr"), part] : part));
 }
 
 /** A button that tries a step on a copy of the cluster. */

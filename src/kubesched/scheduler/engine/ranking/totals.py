@@ -100,13 +100,14 @@ class Totals:
         nodes = self._view(rows)
         columns = {name: column for layer in self._layers for name, column in layer.scores.items()}
         by_plugin: dict[str, Integers] = {}
+        raw: dict[str, Integers] = {}
         totals = np.full(len(rows), self._no_score, dtype=np.int64)
         for plugin, weight in self._plugins.scores:
             if plugin.name not in skipped:
-                column = columns.get(plugin.name)
-                by_plugin[plugin.name] = self._normalized(plugin, column, state, pod, nodes)
+                raw[plugin.name] = self._raw(plugin, columns.get(plugin.name), state, pod, nodes)
+                by_plugin[plugin.name] = normalized(plugin, state, pod, raw[plugin.name])
                 totals += weight * by_plugin[plugin.name]
-        return Scores(rows, by_plugin, totals)
+        return Scores(rows, by_plugin, totals, raw)
 
     # ---- PreScore, Score -----------------------------------------------------------------------------------------
 
@@ -233,10 +234,16 @@ class Totals:
     def _normalized(
         self, plugin: ScorePlugin, column: ScoreColumn | None, state: CycleState, pod: PodInfo, nodes: NodeView
     ) -> Integers:
+        return normalized(plugin, state, pod, self._raw(plugin, column, state, pod, nodes))
+
+    def _raw(
+        self, plugin: ScorePlugin, column: ScoreColumn | None, state: CycleState, pod: PodInfo, nodes: NodeView
+    ) -> Integers:
         if column is not None:
-            return normalized(plugin, state, pod, column.raw[nodes.rows])
+            kept: Integers = column.raw[nodes.rows]
+            return kept
         self._asked.count += len(nodes)
-        return normalized(plugin, state, pod, ask_score(plugin, state, pod, nodes))
+        return ask_score(plugin, state, pod, nodes)
 
     def _view(self, rows: Positions) -> NodeView:
         """A view of the rows; as a slice, where those are all that there are."""
