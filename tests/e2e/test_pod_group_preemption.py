@@ -96,7 +96,7 @@ WHOM_1_37 = [
         id="a group whose pods are disrupted one by one",
     ),
 ]
-SCENES = [
+THAT_PREEMPT = [
     *(WHOM_1_36 if IS_1_36 else WHOM_1_37),
     pytest.param(
         Scene(
@@ -107,6 +107,9 @@ SCENES = [
         ),
         id="there is room for one of two",
     ),
+]
+SCENES = [
+    *THAT_PREEMPT,
     pytest.param(
         Scene(nodes=2, placed=[("s0", "low", ""), ("s1", "high", "")]), id="not enough room even without the others"
     ),
@@ -129,16 +132,18 @@ def test_the_same_victims_and_words(real_control_plane: RealControlPlane, scene:
     assert {name for name, reason, *_ in expected["events"] if reason == PREEMPTED} == scene.victims
 
 
-@pytest.mark.parametrize("scene", [scene for scene in SCENES if scene.values[0].victims])
+@pytest.mark.parametrize("scene", THAT_PREEMPT)
 def test_the_same_words_while_the_victims_end(real_control_plane: RealControlPlane, scene: Scene) -> None:
-    """The gang is tried again before there is room: by schedulers that start after another one told the victims to end.
+    """The gang is tried again before there is room: a new gang, nominated to the same nodes.
 
-    A scheduler that goes on running tries it again, too, but when depends on how soon its requests were answered.
+    When a scheduler tries the first one again depends on how soon its requests were answered, and after a restart
+    kube-scheduler tries the pods of a gang in any order.
     """
     with Stage(real_control_plane, scene, grace=A_LONG_TIME) as stage:
         stage.first_attempt(ours)
-        expected = stage.next_attempt(theirs)
-        found = stage.next_attempt(ours)
+        nodes = stage.nominated_nodes()
+        expected = stage.next_attempt(theirs, nodes)
+        found = stage.next_attempt(ours, nodes)
     assert found == expected, _differences(found, expected)
     assert not any(reason == PREEMPTED for _, reason, *_ in expected["events"])
 
@@ -179,12 +184,24 @@ class Stage:
             eventually(lambda: self._is_reported(len(self._scene.victims)), "the gang was tried")
             return self._settled()
 
-    def next_attempt(self, run: RunScheduler) -> Json:
-        """What comes of an attempt of a gang that was tried by a scheduler that has ended."""
+    def nominated_nodes(self) -> Mapping[str, str]:
+        pods = {name: self._admin.get("Pod", name, self._namespace) for name in GANG}
+        return {name: found["status"].get("nominatedNodeName", "") for name, found in pods.items()}
+
+    def next_attempt(self, run: RunScheduler, nodes: Mapping[str, str]) -> Json:
+        """What comes of a gang whose pods are nominated to these nodes already, while victims are there still."""
+        for name in GANG:
+            self._admin.delete("Pod", name, self._namespace)
         self._admin.delete_all("Event", self._namespace)
         self._admin.patch("PodGroup", "gang", {"status": {"conditions": None}}, self._namespace, "status")
         with run(self._cluster, ONCE):
-            eventually(lambda: self._is_reported(0), "the gang was tried again")
+            self._create_pods(schedulingGates=[{"name": "example.com/wait"}])
+            for name in GANG:
+                nominated = {"status": {"nominatedNodeName": nodes[name]}}
+                self._admin.patch("Pod", name, nominated, self._namespace, "status")
+            for name in GANG:
+                self._admin.patch("Pod", name, {"spec": {"schedulingGates": None}}, self._namespace)
+            eventually(lambda: self._is_reported(0), "the gang was tried")
             return self._settled()
 
     def outcome(self, run: RunScheduler) -> Json:
@@ -196,9 +213,13 @@ class Stage:
         return {**picture, "events": {event for event in picture["events"] if event[1] != FAILED}}
 
     def _create_gang(self) -> None:
-        belongs: Json = {"schedulingGroup": {"podGroupName": "gang"}}
-        where: list[Json] = [{"affinity": _only_on(name)} for name in self._scene.gang_nodes] or [{} for _ in GANG]
         self._create(_group("gang", self._scene.gang_class, {"gang": {"minCount": len(GANG)}}))
+        self._create_pods()
+
+    def _create_pods(self, **spec: Any) -> None:
+        """Those of the gang, one after the other: it tries them in this order."""
+        belongs: Json = {"schedulingGroup": {"podGroupName": "gang"}, **spec}
+        where: list[Json] = [{"affinity": _only_on(name)} for name in self._scene.gang_nodes] or [{} for _ in GANG]
         for name, there in zip(GANG, where, strict=True):
             self._create(pod(name, cpu="2", priorityClassName=self._scene.gang_class, **belongs, **there))
 
