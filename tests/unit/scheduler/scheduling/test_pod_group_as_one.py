@@ -47,10 +47,13 @@ def gang(
     group = make_pod_group("group", min_count=count, spec={"priority": priority, **spec})
     own: dict[str, Any] = {"preemptionPolicy": policy} if policy else {}
     if nodes:
-        terms = [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": [name]}]} for name in nodes]
-        required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
-        own["affinity"] = {"nodeAffinity": required}
+        own["affinity"] = only_on(*nodes)
     return [group, *members(count, cpu="2", priority=priority, spec=own)]
+
+
+def only_on(*nodes: str) -> dict[str, Any]:
+    terms = [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": [name]}]} for name in nodes]
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
 
 
 def assert_nothing_left_over(whole: Any) -> None:
@@ -125,6 +128,30 @@ def test_a_gang_makes_room(scheduler: Any, mode: dict[str, Any], victims: set[st
     assert condition(whole) == ("False", "Unschedulable", f"{problem}, {found}")
     whole.schedule(after=60)
     assert whole.placements().keys() >= {"p0", "p1"}
+    assert_nothing_left_over(whole)
+
+
+def test_a_gang_is_tried_again_while_its_victims_end(scheduler: Any) -> None:
+    """Always after its backoff: no event decides about that. The message tells that nominated nodes come first."""
+    whole = scheduler()
+    preempted = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}
+    victim = make_pod("victim", cpu="2", node="n0", priority=10, deleting=True, status={"conditions": [preempted]})
+    group, *_ = gang()
+    first, second = (
+        make_pod(name, group="group", cpu="2", priority=100, nominated_node=node, affinity=only_on(node))
+        for name, node in (("p0", "n1"), ("p1", "n0"))
+    )
+    whole.add(*(make_node(f"n{k}", cpu="2") for k in range(3)), victim, group, first, second)
+    whole.schedule()
+    elsewhere = "2 node(s) didn't satisfy plugin(s) [NodeAffinity NodeResourcesFit]"
+    assert whole.notes("FailedScheduling")["default/p1"] == f"0/3 nodes are available: 1 Insufficient cpu, {elsewhere}."
+    assert condition(whole)[2].endswith("pod group preemption: ongoing preemption on nominated nodes")
+    assert {place for place, _ in whole.parts.queue.waiting()} == {"backoff"}
+    whole.schedule(after=0.5)
+    assert len(whole.recorder.events) == 2
+    whole.schedule(after=1.5)
+    assert len(whole.recorder.events) == 4
+    assert whole.placements() == {"victim": "n0"}
     assert_nothing_left_over(whole)
 
 
