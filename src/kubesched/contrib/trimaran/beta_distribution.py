@@ -12,11 +12,21 @@ _PRECISION: Final = 1e-16
 _TINY: Final = 1e-300
 _STEPS: Final = 500
 _SMALLEST: Final = 5e-324
+_SURELY_POSITIVE: Final = -600.0
+"""The exponential of this, times and divided by some hundreds, is still greater than 0."""
 
 
 class Beta(NamedTuple):
     alpha: float
     beta: float
+    log_scale: float
+    """The logarithm of what its density is divided by, negated."""
+
+    @classmethod
+    def of(cls, alpha: float, beta: float) -> Self:
+        positive = alpha > 0 and beta > 0
+        scale = math.lgamma(alpha + beta) - math.lgamma(alpha) - math.lgamma(beta) if positive else math.nan
+        return cls(alpha, beta, scale)
 
     @classmethod
     def with_moments(cls, mean: float, deviation: float) -> Self | None:
@@ -27,43 +37,54 @@ class Beta(NamedTuple):
         spread = max(mean * (1 - mean) / variance - 1, _SMALLEST) if variance else math.inf
         if math.isinf(spread):
             return None
-        return cls(mean * spread, (1 - mean) * spread)
+        return cls.of(mean * spread, (1 - mean) * spread)
 
     def at_most(self, share: float) -> float:
         """The probability of a share that is not greater than this one."""
-        probability = _regularized(share, self.alpha, self.beta)
+        probability = self._regularized(share)
         return probability if 0 <= probability <= 1 else 0.0
 
+    def reaches(self, share: float) -> bool:
+        """Whether `at_most` of a share is not 0: most often that is plain without working it out."""
+        if 0 < share < 1 and self._log_front(share) > _SURELY_POSITIVE:
+            return True
+        return self.at_most(share) > 0
 
-def _regularized(x: float, a: float, b: float) -> float:
-    """The regularized incomplete beta function, by its continued fraction on the side where that converges fast."""
-    if a <= 0 or b <= 0 or x < 0 or x > 1:
-        return math.nan
-    if x in (0.0, 1.0):
-        return x
-    log_front = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x)
-    if x < (a + 1) / (a + b + 2):
-        return math.exp(log_front) * _fraction(x, a, b) / a
-    return 1 - math.exp(log_front) * _fraction(1 - x, b, a) / b
+    def _log_front(self, x: float) -> float:
+        return self.log_scale + self.alpha * math.log(x) + self.beta * math.log1p(-x)
+
+    def _regularized(self, x: float) -> float:
+        """The regularized incomplete beta function, by its continued fraction on the side where that converges fast."""
+        a, b = self.alpha, self.beta
+        if a <= 0 or b <= 0 or not 0 <= x <= 1:
+            return math.nan
+        if x in (0.0, 1.0):
+            return x
+        front = math.exp(self._log_front(x))
+        if x < (a + 1) / (a + b + 2):
+            return front * _fraction(x, a, b) / a
+        return 1 - front * _fraction(1 - x, b, a) / b
 
 
 def _fraction(x: float, a: float, b: float) -> float:
-    """Lentz's method."""
-    c, d = 1.0, _away_from_zero(1 - (a + b) * x / (a + 1))
-    d = 1 / d
+    """Lentz's method. Most of the time that this plugin takes is spent here: nothing is called."""
+    c, d = 1.0, 1 - (a + b) * x / (a + 1)
+    d = 1 / (d if abs(d) > _TINY else _TINY)
     value = d
     for m in range(1, _STEPS):
-        for step in (
-            m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m)),
-            -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1)),
-        ):
-            d = 1 / _away_from_zero(1 + step * d)
-            c = _away_from_zero(1 + step / c)
-            value *= c * d
+        a_2m = a + 2 * m
+        even = m * (b - m) * x / ((a_2m - 1) * a_2m)
+        d, c = 1 + even * d, 1 + even / c
+        d = 1 / (d if abs(d) > _TINY else _TINY)
+        if abs(c) <= _TINY:
+            c = _TINY
+        value *= c * d
+        odd = -(a + m) * (a + b + m) * x / (a_2m * (a_2m + 1))
+        d, c = 1 + odd * d, 1 + odd / c
+        d = 1 / (d if abs(d) > _TINY else _TINY)
+        if abs(c) <= _TINY:
+            c = _TINY
+        value *= c * d
         if abs(c * d - 1) < _PRECISION:
             break
     return value
-
-
-def _away_from_zero(value: float) -> float:
-    return value if abs(value) > _TINY else _TINY

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kubesched.contrib.trimaran.load_source import AVERAGE, DEVIATION, LATEST, LoadSource, Metric
-from kubesched.framework import Booleans, Floats, Node, NodeView
+from kubesched.framework import Booleans, ClusterTables, Floats, Node, NodeView
 
 
 class NodeLoad:
@@ -21,6 +21,12 @@ class NodeLoad:
     @property
     def version(self) -> Hashable:
         return self._source.version
+
+    def columns_version(self, cluster: ClusterTables) -> Hashable:
+        """As long as it stays equal, columns do."""
+        table = cluster.nodes
+        # A pod on a node that is not known yet brings a row of its own: no node has changed then.
+        return (self._source.version, table.node_changes.position, len(table))
 
     def is_measured(self, nodes: NodeView) -> Booleans:
         return ~np.isnan(self._column(nodes, "measured", lambda metrics: 0.0))
@@ -44,8 +50,7 @@ class NodeLoad:
 
     def _column(self, nodes: NodeView, key: Hashable, read: Callable[[Sequence[Metric]], float]) -> Floats:
         table = nodes.table
-        # A pod on a node that is not known yet brings a row of its own: no node has changed then.
-        version = (self._source.version, table.node_changes.position, len(table))
+        version = self.columns_version(nodes.cluster)
         kept = self._kept.get(key)
         if kept is None or kept[0] != version:
             column = np.full(len(table), np.nan)

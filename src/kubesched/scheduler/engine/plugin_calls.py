@@ -170,6 +170,8 @@ def check_scores(plugin: ScorePlugin, scores: Integers) -> None:
 
 
 def are_valid(scores: Integers) -> bool:
+    if len(scores) == 1:  # as for every pod, where a plugin looks at the pods of the node that the last one went to
+        return bool(0 <= scores.item() <= MAX_SCORE)
     # Seen as unsigned, a negative number is a very large one.
     unsigned = scores.astype(np.int64, copy=False).view(np.uint64)
     return bool(np.maximum.reduce(unsigned, initial=0) <= MAX_SCORE)

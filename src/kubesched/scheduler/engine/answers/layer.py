@@ -357,7 +357,7 @@ class AnswerLayer:
             else:
                 self._settle_together(rows, inherited)
             return
-        for row in rows + inherited:
+        for row in rows if rows == inherited else rows + inherited:
             fits = True
             for column in self.filters.values():
                 fits = fits and not (column.may_reject and column.bits.item(row))
