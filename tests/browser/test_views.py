@@ -18,7 +18,7 @@ def test_a_person_finds_out_why_a_pod_waits(tab: Any, serve: Serve) -> None:
     tab.get_by_role("link", name="default/large").click()
     tab.wait_for_url("**/#/pod/default/large")
     tab.get_by_text("Fits nowhere").wait_for()
-    tab.get_by_text(re.compile(r"asked for 2600m cpu or less")).wait_for()
+    tab.get_by_text(re.compile(r"requested at most 2600m CPU")).wait_for()
     assert tab.locator(".groups").get_by_text("Insufficient cpu").is_visible()
     tab.get_by_role("button", name="which?").click()
     assert tab.locator(".names a").count() == 6

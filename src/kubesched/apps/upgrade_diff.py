@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
 from typing import Any
 
 from kubesched.apps.explain.explanation import Explanation
 from kubesched.apps.simulate.simulation import Simulation
+from kubesched.apps.simulate.virtual_scheduler import Configuration
 from kubesched.config.behaviours import BEHAVIOURS, Behaviour
 from kubesched.config.feature_gates import FeatureGates
 from kubesched.errors import ConfigurationError
@@ -77,7 +77,7 @@ def upgrade_diff(
     objects: Sequence[Any],
     old: FeatureGates,
     new: FeatureGates,
-    config: Path | None = None,
+    config: Configuration = None,
     progress: Callable[[str], None] = lambda pod: None,
 ) -> UpgradeDiff:
     """Compare what two versions decide about every pod of a cluster that is not over."""
@@ -112,7 +112,7 @@ class _NotingGates(FeatureGates):
         return super().enabled(gate)
 
 
-def _cluster(objects: Sequence[Any], gates: FeatureGates, config: Path | None) -> Simulation:
+def _cluster(objects: Sequence[Any], gates: FeatureGates, config: Configuration) -> Simulation:
     simulation = Simulation(config, feature_gates=gates)
     simulation.add(*objects)
     return simulation
@@ -153,7 +153,7 @@ def _changes(old: FeatureGates, new: FeatureGates, asked: set[str]) -> list[Chan
 def _causes(
     objects: Sequence[Any],
     old: FeatureGates,
-    config: Path | None,
+    config: Configuration,
     changes: Sequence[Change],
     asked: Sequence[Explanation],
 ) -> dict[str, list[Change]]:

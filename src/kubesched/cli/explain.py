@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
 from typing import Annotated, Final
@@ -13,8 +14,9 @@ from rich.table import Table
 
 from kubesched.apps.explain.explanation import Explanation
 from kubesched.apps.explain.fragmentation import suffices_in_sum
+from kubesched.apps.explain.pod_events import contradiction, last_refusal
 from kubesched.apps.explain.text import as_data, as_text
-from kubesched.apps.simulate.simulation import Simulation
+from kubesched.apps.inputs.live_cluster import connected
 from kubesched.cli.options import (
     ConfigFile,
     EmulatedVersion,
@@ -25,7 +27,9 @@ from kubesched.cli.options import (
     Output,
     OutputFormat,
     objects_of,
+    policy_of,
 )
+from kubesched.clock import SystemClock, utc
 from kubesched.objects import Pod
 
 app = typer.Typer(add_completion=False, help="Explain a decision.")
@@ -56,7 +60,8 @@ def explain(
     """
     name = pod.removeprefix("pod/")  # as `kubectl get -o name` prints it; for a namespace of that name there is -n
     key = name if "/" in name else f"{namespace}/{name}"
-    with Simulation(config, feature_gates=feature_gates, emulated_version=emulated_version) as simulation:
+    policy = policy_of(config, feature_gates, emulated_version, kubeconfig=kubeconfig, is_live=not manifests, pod=key)
+    with policy.simulation() as simulation:
         kinds = simulation.kinds_of_plugins
         simulation.add(*objects_of(manifests, kubeconfig, simulation.gates, at=at, for_plugins=kinds))
         explanation = simulation.explain(key)
@@ -64,15 +69,25 @@ def explain(
         is_fragmented = (
             bool(explanation.fit_error) and pod_object is not None and suffices_in_sum(pod_object, simulation.nodes())
         )
+    contradicted = "" if manifests else asyncio.run(_contradiction(kubeconfig, explanation))
     console = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else PLAIN_WIDTH)
     if output is Output.JSON:
-        console.print_json(json.dumps(as_data(explanation)))
+        data = {**as_data(explanation), "configuration": policy.source}
+        console.print_json(json.dumps(data | ({"contradiction": contradicted} if contradicted else {})))
         return
     console.print(escape(as_text(explanation)))
     if is_fragmented:
         console.print("  what is free would suffice in sum: kubesched defrag --fit says what would have to move")
     if matrix:
         console.print(_matrix(explanation))
+    if contradicted:
+        typer.echo(f"warning: {contradicted}", err=True)
+
+
+async def _contradiction(kubeconfig: str, explanation: Explanation) -> str:
+    namespace, _, name = explanation.pod.partition("/")
+    async with connected(kubeconfig) as rest:
+        return contradiction(explanation, await last_refusal(rest, namespace, name), utc(SystemClock()))
 
 
 def _matrix(explanation: Explanation) -> Table:

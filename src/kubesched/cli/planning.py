@@ -16,7 +16,7 @@ from rich.progress import Progress as Bar
 from kubesched.apps.inputs.workloads import LoadedWorkloads, load_workloads, with_priorities
 from kubesched.apps.plan.reporting import Progress, ReportPart, as_data
 from kubesched.apps.simulate.simulation import Simulation
-from kubesched.cli.options import Output, objects_of
+from kubesched.cli.options import Output, objects_of, policy_of
 from kubesched.errors import ConfigurationError
 from kubesched.objects import Node, PriorityClass
 from kubesched.objects.manifests import SUFFIXES
@@ -32,7 +32,8 @@ def opened_cluster(
     emulated_version: str,
 ) -> Iterator[Simulation]:
     """The cluster in question, to try things on. ConfigurationError if it has no nodes."""
-    with Simulation(config, feature_gates=feature_gates, emulated_version=emulated_version) as simulation:
+    policy = policy_of(config, feature_gates, emulated_version, kubeconfig=kubeconfig, is_live=not manifests)
+    with policy.simulation() as simulation:
         kinds = simulation.kinds_of_plugins
         simulation.add(*objects_of(manifests, kubeconfig, simulation.gates, at=at, for_plugins=kinds))
         if not simulation.objects(Node):

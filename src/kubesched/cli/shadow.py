@@ -30,6 +30,7 @@ from kubesched.cli.options import (
     KubeconfigFile,
     Output,
     OutputFormat,
+    policy_of,
     tell_notes,
 )
 from kubesched.cli.record import parse_seconds
@@ -90,10 +91,11 @@ def shadow(
             if lines is not None:
                 lines.write(msgspec.json.encode(judgement) + b"\n")
 
+        policy = policy_of(config, feature_gates, emulated_version, kubeconfig=kubeconfig, is_live=trace is None)
         judge = Judge(
-            config,
-            feature_gates=feature_gates,
-            emulated_version=emulated_version,
+            policy.config,
+            feature_gates=policy.feature_gates,
+            emulated_version=policy.emulated_version,
             percentage_of_nodes=percentage,
             report=judged,
         )

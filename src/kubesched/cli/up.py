@@ -85,6 +85,7 @@ def up(
         gates=gates,
         plugin_folder=config.absolute().parent if config else None,
         config_file=config.absolute() if config else None,
+        flags=_flags(feature_gates, emulated_version),
         page_port=page_port if page else None,
         read_config=(lambda: load_config_file(config, gates)) if config and reload else None,
     )
@@ -95,6 +96,11 @@ def up(
         typer.echo("Starting the cluster ...")
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(run_up(settings, lambda running: show(running, headline)))
+
+
+def _flags(feature_gates: str, emulated_version: str) -> str:
+    given = {"feature-gates": feature_gates, "emulated-version": emulated_version}
+    return " ".join(f"--{name}={value}" for name, value in given.items() if value)
 
 
 def demo_names() -> list[str]:

@@ -18,6 +18,7 @@ from kubesched.cli.options import (
     Output,
     OutputFormat,
     objects_of,
+    policy_of,
 )
 from kubesched.config import FeatureGates
 from kubesched.config.versions import CURRENT_VERSION, Version
@@ -43,11 +44,12 @@ def upgrade_diff(
     Every pod is decided as if it were not placed yet, with the same configuration by both versions; nothing is changed
     in the cluster. Exit code 1 if there is any difference.
     """
-    before, after = (FeatureGates.parse(feature_gates, emulated_version=version) for version in (old, new))
+    policy = policy_of(config, feature_gates, "", kubeconfig=kubeconfig, is_live=not manifests)
+    before, after = (FeatureGates.parse(policy.feature_gates, emulated_version=version) for version in (old, new))
     if before.version >= after.version:
         raise ConfigurationError([f"--from {old} must be older than --to {new}"])
     objects = objects_of(manifests, kubeconfig, after, at=at)
-    diff = find_out(objects, before, after, config)
+    diff = find_out(objects, before, after, policy.config)
     typer.echo(json.dumps(as_data(diff), indent=2) if output is Output.JSON else as_text(diff))
     if diff.differences:
         raise typer.Exit(1)

@@ -84,6 +84,18 @@ def plugin_references(config: KubeSchedulerConfiguration) -> list[str]:
     return sorted({name for profile in config.profiles for name in _names(profile) if ":" in name})
 
 
+def plugin_names(config: KubeSchedulerConfiguration) -> list[str]:
+    """Every plugin that a configuration names, sorted; `*`, which stands for all, is none."""
+    return sorted({name for profile in config.profiles for name in _names(profile)} - {"*"})
+
+
+def is_installed(name: str) -> bool:
+    """Whether a plugin of this plain name is in tree, in `kubesched.contrib` or offered by an installed package."""
+    return (
+        name in IN_TREE or name in CONTRIB or any(entry.name == name for entry in entry_points(group=ENTRY_POINT_GROUP))
+    )
+
+
 def import_plugin(reference: str) -> type[Plugin]:
     """The class behind `module:Class`; ConfigurationError if it cannot be imported, or cannot be a plugin."""
     module_name, _, class_name = reference.partition(":")

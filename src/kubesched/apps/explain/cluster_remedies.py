@@ -1,7 +1,7 @@
 """What would let a pod run that fits nowhere, besides changes of what it asks for: each is tried, then taken back.
 
-A cordoned node that is opened again, one more node like one that is there, a claim that is missing, a priority that
-lets it preempt others.
+A node that is uncordoned, well again or labelled, one more node like one that is there, an object that is missing, a
+priority that lets the pod preempt others.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from typing import Final, Protocol, runtime_checkable
 
 from msgspec.structs import replace
 
+from kubesched.apps.explain.missing_objects import missing_objects
 from kubesched.apps.inputs.new_nodes import new_node, stays_with_node
 from kubesched.errors import PluginError
-from kubesched.objects import Node, PersistentVolumeClaim, Pod, ResourceClaim
+from kubesched.objects import Node, Pod
 from kubesched.scheduler.build import Assembled
 from kubesched.scheduler.columns import PodInfo
 from kubesched.scheduler.framework import Diagnosis, Status, Victims
@@ -35,7 +36,8 @@ PREEMPTS: Final = "PreemptLowerPriority"
 class ClusterRemedy:
     """One thing to do, as an instruction: `uncordon node-3`; and the nodes that would take the pod then, if known.
 
-    For programs: `kind` is `create`, `uncordon`, `add-node` or `priority`, and `target` the name or number in it.
+    For programs: `kind` is `create`, `uncordon`, `repair`, `label`, `add-node` or `priority`, and `target` the name or
+    number in it.
     """
 
     says: str
@@ -59,26 +61,21 @@ class ExplainsPreemption(Protocol):
         ...
 
 
-def cluster_remedies(assembled: Assembled, profile: Profile, pod: Pod) -> list[ClusterRemedy]:
-    """For a pod that fits nowhere now and preempts nobody; empty if none of these changes helps alone."""
-    if missing := list(_missing_claims(assembled, pod)):
+def cluster_remedies(
+    assembled: Assembled, profile: Profile, pod: Pod, *, is_queued: bool = True
+) -> list[ClusterRemedy]:
+    """For a pod that fits nowhere now and preempts nobody; empty if none of these changes helps alone.
+
+    One that is not even queued is helped only by what lets it into the queue.
+    """
+    if missing := [ClusterRemedy(says) for says in missing_objects(assembled.objects, pod)]:
         return missing  # without them, nothing else is known
+    if not assembled.cache.cluster.nodes.node_count:
+        return [ClusterRemedy("add a node: there is none")]
+    if not is_queued:
+        return []
     trial = _Trial(assembled, profile, pod)
-    return [*trial.uncordoned(), *trial.one_more(), *trial.preempting()]
-
-
-def _missing_claims(assembled: Assembled, pod: Pod) -> Iterator[ClusterRemedy]:
-    namespace = pod.metadata.namespace
-    for volume in pod.spec.volumes:
-        if (source := volume.persistent_volume_claim) is not None:
-            key = f"{namespace}/{source.claim_name}"
-            if assembled.objects.of(PersistentVolumeClaim).get(key) is None:
-                yield ClusterRemedy(f"create the PersistentVolumeClaim {key}: it does not exist")
-    for claim in pod.spec.resource_claims:
-        if claim.resource_claim_name is not None:
-            key = f"{namespace}/{claim.resource_claim_name}"
-            if assembled.objects.of(ResourceClaim).get(key) is None:
-                yield ClusterRemedy(f"create the ResourceClaim {key}: it does not exist")
+    return [*trial.uncordoned(), *trial.ready_again(), *trial.labelled(), *trial.one_more(), *trial.preempting()]
 
 
 class _Trial:
@@ -95,13 +92,29 @@ class _Trial:
         cordoned = [node for node in self._nodes if node.spec.unschedulable]
         for node in cordoned[:MOST_TRIED]:
             taints = tuple(taint for taint in node.spec.taints if taint.key != f"{NODE_STATE}unschedulable")
-            self._cluster.set_node(replace(node, spec=replace(node.spec, unschedulable=False, taints=taints)))
-            try:
-                names = self._taken_by()
-            finally:
-                self._cluster.set_node(node)
-            if names:
+            changed = replace(node, spec=replace(node.spec, unschedulable=False, taints=taints))
+            if names := self._taken_by_changed(node, changed):
                 yield ClusterRemedy(f"uncordon {node.name}", names, "uncordon", node.name)
+
+    def ready_again(self) -> Iterator[ClusterRemedy]:
+        """Nodes that a taint of their state keeps closed: not ready, unreachable, short of memory."""
+        closed = [node for node in self._nodes if not node.spec.unschedulable and _states(node)]
+        for node in closed[:MOST_TRIED]:
+            taints = tuple(taint for taint in node.spec.taints if not taint.key.startswith(NODE_STATE))
+            if names := self._taken_by_changed(node, replace(node, spec=replace(node.spec, taints=taints))):
+                says = f"get {node.name} well again: it is {', '.join(_states(node))}"
+                yield ClusterRemedy(says, names, "repair", node.name)
+
+    def labelled(self) -> Iterator[ClusterRemedy]:
+        """The first node that would take the pod with the labels that it selects nodes by."""
+        wanted = self._pod.spec.node_selector
+        for node in self._nodes[:MOST_TRIED] if wanted else ():
+            labels = {**node.metadata.labels, **wanted}
+            changed = replace(node, metadata=replace(node.metadata, labels=labels))
+            if labels != node.metadata.labels and (names := self._taken_by_changed(node, changed)):
+                shown = " ".join(f"{key}={value}" for key, value in wanted.items())
+                yield ClusterRemedy(f"label node {node.name} {shown}", names, "label", node.name)
+                return
 
     def one_more(self) -> Iterator[ClusterRemedy]:
         """The first kind of node of which one more would do, with the pods that come with every such node."""
@@ -137,6 +150,13 @@ class _Trial:
             return ()
         return tuple(sorted(fit.names()))
 
+    def _taken_by_changed(self, node: Node, changed: Node) -> tuple[str, ...]:
+        self._cluster.set_node(changed)
+        try:
+            return self._taken_by()
+        finally:
+            self._cluster.set_node(node)
+
     def _fits_on_another(self, model: Node) -> bool:
         row = self._cluster.nodes.row_of[model.name]
         name = _free_name(model.name, self._cluster.nodes.row_of)
@@ -159,8 +179,9 @@ class _Trial:
         Replicas of the same workload do not count: one would wait instead of the other.
         """
         spec = replace(self._pod.spec, priority=priority, preemption_policy=PREEMPTS)
+        metadata = replace(self._pod.metadata, uid=f"{self._pod.metadata.uid}-tried")  # not the pod that is known
         try:
-            fit = self._evaluator.filter(self._cluster.templates.info(replace(self._pod, spec=spec)))
+            fit = self._evaluator.filter(self._cluster.templates.info(replace(self._pod, metadata=metadata, spec=spec)))
             for plugin in self._plugins if not fit.count else ():
                 _, best = plugin.dry_run(fit.state, fit.pod, fit.diagnosis())
                 for node in sorted(best):
@@ -177,6 +198,12 @@ class _Trial:
 def _are_siblings(pod: Pod, other: Pod) -> bool:
     owner, owner_of_other = pod.metadata.controller_of, other.metadata.controller_of
     return owner is not None and owner_of_other is not None and owner.uid == owner_of_other.uid
+
+
+def _states(node: Node) -> list[str]:
+    """What a node's state keeps pods away for, in the words of its taints: `not-ready`."""
+    keys = {taint.key for taint in node.spec.taints if taint.effect != "PreferNoSchedule"}
+    return sorted(key.removeprefix(NODE_STATE) for key in keys if key.startswith(NODE_STATE))
 
 
 def _kind(node: Node) -> object:

@@ -127,6 +127,8 @@ async def _explain_all(
     if stopwatch is not None and explanation.filters:
         answers = every_answer(assembled, profile, info, explanation.scores, stopwatch)
         explanation = replace(explanation, answers=answers)
+    if seek_remedies and (explanation.pre_enqueue is not None or explanation.error == NO_NODES):
+        return replace(explanation, cluster_remedies=cluster_remedies(assembled, profile, info.pod, is_queued=False))
     if not (seek_remedies and explanation.fit_error):
         return explanation
     found = remedies(assembled.cache.cluster, assembled.evaluators[profile.name], profile.filters, info.pod)

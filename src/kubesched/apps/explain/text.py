@@ -7,12 +7,15 @@ from typing import Any, Final
 
 from kubesched.apps.explain.explanation import Explanation
 from kubesched.scheduler.framework import Status
+from kubesched.scheduler.plugins.registry import IN_TREE
 
 MOST_NAMES: Final = 5
 MOST_LINES: Final = 20
 """About nodes that fit, and about nodes that do not. Programs get everything."""
 
-NOTHING_HELPS: Final = "no single change of the pod would help, nor would one more node like those that there are"
+NOTHING_HELPS: Final = (
+    "no single change of the pod would help, and neither would one more node like those of the cluster"
+)
 
 
 def as_text(explanation: Explanation) -> str:
@@ -71,9 +74,11 @@ def _lines(explanation: Explanation) -> Iterator[str]:
         fits_nowhere = "would fit nowhere"
     if explanation.pre_enqueue is not None:
         yield f"{pod} waits outside the queue: {_said(explanation.pre_enqueue)}"
+        yield from _help(explanation)
         return
     if explanation.error:
         yield f"{pod} cannot be decided: {explanation.error}"
+        yield from _help(explanation)
         return
     if explanation.best_nodes:
         several = "one of " if len(explanation.best_nodes) > 1 else ""
@@ -91,6 +96,11 @@ def _lines(explanation: Explanation) -> Iterator[str]:
         yield "  preemption would help:"
         for candidate in explanation.preemption.acceptable:
             yield f"    {candidate.node}: evict {', '.join(candidate.victims)}"
+    yield from _help(explanation)
+
+
+def _help(explanation: Explanation) -> Iterator[str]:
+    """What would let the pod run, or that nothing would that is known here."""
     if explanation.remedies:
         yield "  it would fit if it"
         for remedy in explanation.remedies:
@@ -101,6 +111,10 @@ def _lines(explanation: Explanation) -> Iterator[str]:
             yield f"    {other.says}"
     if explanation.nothing_helps:
         yield f"  {NOTHING_HELPS}"
+        statuses = [status for status in (explanation.pre_filter, *explanation.filters.values()) if status is not None]
+        own = {status.plugin for status in statuses if status.is_rejection and status.plugin} - IN_TREE.keys()
+        if own:
+            yield f"  what {', '.join(sorted(own))} would accept, only that plugin knows (pod_changes)"
 
 
 def _refusals(statuses: Mapping[str, Status]) -> Iterator[str]:

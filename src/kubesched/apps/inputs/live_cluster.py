@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
 from random import Random
 from typing import Any
 
@@ -15,17 +16,23 @@ from kubesched.clock import SystemClock
 from kubesched.config import FeatureGates
 
 
+@asynccontextmanager
+async def connected(kubeconfig: str) -> AsyncIterator[RestClient]:
+    """A client of the cluster that kubectl would reach. ConfigurationError if no kubeconfig says which one that is."""
+    clock = SystemClock()
+    transport = HttpTransport(choose_connection(kubeconfig, clock))
+    try:
+        yield RestClient(transport, clock, Random(0))  # noqa: S311 - for the jitter of retries
+    finally:
+        await transport.close()
+
+
 async def fetch_objects(kubeconfig: str, gates: FeatureGates, for_plugins: Iterable[type] = ()) -> list[Any]:
     """Everything that scheduling reads, and the kinds that plugins read besides, as the API server has it now.
 
     ConfigurationError where a person must mend something, ClientError where the server does not answer.
     """
-    clock = SystemClock()
-    transport = HttpTransport(choose_connection(kubeconfig, clock))
-    try:
-        rest = RestClient(transport, clock, Random(0))  # noqa: S311 - for the jitter of retries
+    async with connected(kubeconfig) as rest:
         kinds = await AccessCheck(rest, watched_kinds(gates, for_plugins)).served_kinds_at_once()
         lists: list[list[Any]] = await asyncio.gather(*(rest.list_all(kind) for kind in kinds))
-    finally:
-        await transport.close()
     return [obj for listed in lists for obj in listed]

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import socket
+import uuid
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
+from kubesched.apps.page.configuration import configuration_text
 from kubesched.apps.page.decision_memory import DecisionMemory
 from kubesched.apps.page.policies import RunningPolicy
 from kubesched.apps.page.server import PageServer
 from kubesched.apps.page.source import PageSource
+from kubesched.apps.up.announcement import Announcement
 from kubesched.apps.up.cluster import ClusterOptions
 from kubesched.apps.up.picture import AttemptCounts, ClusterMonitor, LastEvents
 from kubesched.apps.up.process import ClusterProcess
@@ -34,6 +38,8 @@ class UpSettings:
     plugin_folder: Path | None = None
     config_file: Path | None = None
     """Where `config` comes from, if not from the defaults."""
+    flags: str = ""
+    """`--feature-gates` and `--emulated-version` as they were given, for others to see."""
     page_port: int | None = 0
     """Of the page; 0: any free one; None: no page."""
     read_config: Callable[[], KubeSchedulerConfiguration] | None = None
@@ -93,6 +99,7 @@ async def _schedule(settings: UpSettings, address: str, show: Show, over: asynci
     try:
         if not await _unless_over(scheduler.start(), over):
             return
+        tasks.append(asyncio.ensure_future(_announcement(settings, scheduler, clock).run()))
         tasks.append(asyncio.ensure_future(Reflector(scheduler.clients.main, Event, events, clock, random).run()))
         monitor = ClusterMonitor(scheduler.assembled, attempts, events)
         if settings.page_port is not None:
@@ -114,6 +121,21 @@ async def _schedule(settings: UpSettings, address: str, show: Show, over: asynci
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         await scheduler.stop()
+
+
+def _announcement(settings: UpSettings, scheduler: UpScheduler, clock: Clock) -> Announcement:
+    taken_up: dict[int, str] = {}
+
+    def configuration() -> str:
+        """The file as it was when it was last taken up: a version that was refused is not what decides."""
+        if scheduler.reloads not in taken_up:
+            taken_up[scheduler.reloads] = configuration_text(settings.config_file, settings.gates)
+        return taken_up[scheduler.reloads]
+
+    identity = f"{socket.gethostname()}_{uuid.uuid4()}"
+    return Announcement(
+        scheduler.clients.main, clock, identity=identity, flags=settings.flags, configuration=configuration
+    )
 
 
 def _page_source(

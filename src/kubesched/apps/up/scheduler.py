@@ -91,6 +91,11 @@ class UpScheduler:
             self._reloader = Reloader(self.assembled, policy, self._facts, self._recorders, clock)
         self._tasks: list[asyncio.Task[None]] = []
 
+    @property
+    def reloads(self) -> int:
+        """How many changes of the configuration and its plugins were taken up."""
+        return self._reloader.count if self._reloader is not None else 0
+
     async def start(self) -> None:
         self._recorders.start()
         await self._watches.start(watched_kinds(self._gates))

@@ -8,7 +8,7 @@ import pytest
 
 from kubesched import Simulation
 from kubesched.apps.explain.text import NOTHING_HELPS
-from kubesched.testing import make_node, make_pod
+from kubesched.testing import make_node, make_pod, make_pvc
 
 SELF_APART = {
     "podAntiAffinity": {
@@ -58,6 +58,39 @@ CASES = [
         make_pod("p", cpu="1", claims=["data"]),
         ["create the PersistentVolumeClaim default/data: it does not exist"],
         id="a missing claim",
+    ),
+    pytest.param([], make_pod("p"), ["add a node: there is none"], id="no nodes"),
+    pytest.param(
+        [make_node("a", taints=["node.kubernetes.io/not-ready:NoSchedule"])],
+        make_pod("p"),
+        ["get a well again: it is not-ready", "add a node like a"],
+        id="a node that is not ready",
+    ),
+    pytest.param(
+        [make_node("a")],
+        make_pod("p", node_selector={"disk": "ssd"}),
+        ["label node a disk=ssd"],
+        id="a label that no node has",
+    ),
+    pytest.param(
+        [make_node("a"), make_pvc("data", storage_class="nope")],
+        make_pod("p", claims=["data"]),
+        ["create the StorageClass nope, which the PersistentVolumeClaim default/data names: it does not exist"],
+        id="a missing storage class",
+    ),
+    pytest.param(
+        [make_node("a"), make_pvc("data", volume="gone")],
+        make_pod("p", claims=["data"]),
+        ["restore the PersistentVolume gone, which the claim default/data is bound to: it does not exist"],
+        id="a missing volume",
+    ),
+    pytest.param(
+        [make_node("a")],
+        make_pod("p", gates=["example.com/quota"]),
+        [
+            "remove its scheduling gate example.com/quota, as whoever set it does when the pod may be scheduled",
+        ],
+        id="a scheduling gate",
     ),
     pytest.param([make_node("a", cpu="1")], make_pod("p", cpu="2"), [], id="a node like those would not do"),
 ]

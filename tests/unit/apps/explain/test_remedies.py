@@ -56,11 +56,11 @@ def asking(**requests: str) -> dict[str, Any]:
     ("spec", "expected"),
     [
         pytest.param(
-            asking(cpu="8"), {("asked for 3500m cpu or less, not 8",): ("plain",)}, id="less of what is too much"
+            asking(cpu="8"), {("requested at most 3500m CPU (now 8)",): ("plain",)}, id="less of what is too much"
         ),
         pytest.param(
             asking(cpu="8", memory="8Gi"),
-            {("asked for 3500m cpu or less, not 8", "asked for 4Gi memory or less, not 8Gi"): ("plain",)},
+            {("requested at most 3500m CPU (now 8)", "requested at most 4Gi memory (now 8Gi)"): ("plain",)},
             id="two changes where none is enough",
         ),
         pytest.param(

@@ -24,7 +24,7 @@ async def test_a_pod_that_fits_nowhere(ask: Asked) -> None:
         ("PostFilter", "no"),
     ]
     _, found = await ask("/api/help/default/db")
-    assert found["pod"][0]["changes"] == ["asked for 4 cpu or less, not 8"]
+    assert found["pod"][0]["changes"] == ["requested at most 4 CPU (now 8)"]
 
 
 async def test_a_pod_that_fits(ask: Asked) -> None:

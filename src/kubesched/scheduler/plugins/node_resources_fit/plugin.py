@@ -129,7 +129,8 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         """Ask for less of one resource."""
         for name, asked in incoming_requests(pod, self._features).items():
             if asked:
-                says = f"asked for {{free}} {name} or less, not {from_units(name, asked)}"
+                shown = "CPU" if name == "cpu" else name
+                says = f"requested at most {{free}} {shown} (now {from_units(name, asked)})"
                 yield PodChange(says, partial(_without_resource, name), resource=name)
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Status:
