@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from kubesched.scheduler.columns import Booleans, Integers, NodeView, PodInfo
 from kubesched.scheduler.framework import (
     ALL_NODES,
     MAX_SCORE,
+    SUCCESS,
     CycleState,
     DependsOn,
     FilterPlugin,
@@ -68,6 +69,7 @@ def dependencies_vary(plugin: Plugin) -> bool:
 
 
 PreFilterAnswer: TypeAlias = tuple[PreFilterResult, Status]
+PASSED: Final[PreFilterAnswer] = (ALL_NODES, SUCCESS)
 
 
 class AskedRows:

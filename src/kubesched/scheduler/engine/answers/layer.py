@@ -39,6 +39,7 @@ from kubesched.scheduler.engine.answers.score_column import ScoreColumn
 from kubesched.scheduler.engine.answers.uniform import every_row
 from kubesched.scheduler.engine.answers.weighted_scores import WeightedScores
 from kubesched.scheduler.engine.plugin_calls import (
+    PASSED,
     AskedRows,
     PreFilterAnswer,
     ask_pre_filter,
@@ -47,11 +48,8 @@ from kubesched.scheduler.engine.plugin_calls import (
     check_scores,
     try_filter,
 )
-from kubesched.scheduler.framework import (
-    CycleState,
-    DependsOn,
-    ScorePlugin,
-)
+from kubesched.scheduler.engine.scratch import PreFiltered
+from kubesched.scheduler.framework import CycleState, DependsOn, ScorePlugin
 
 _NO_FITS: Final[Booleans] = np.zeros(0, dtype=np.bool_)
 _NO_ROWS: Final[list[int] | Everything] = []
@@ -91,6 +89,8 @@ class AnswerLayer:
         self.pre_filters: dict[str, PreFilterAnswer] = {}
         self.pre_filters_revision = 0
         """Increases whenever an answer to PreFilter has changed."""
+        self.pre_filtered: tuple[int, PreFiltered] | None = None
+        """What PreFilter came to for a template whose own layer above this one passed it, with the revision then."""
         self.filters: dict[str, FilterColumn] = {}
         self.unkept: set[str] = set()
         """Filters that give more reasons than a column can hold, or fail on some node: not kept, but asked each time.
@@ -162,6 +162,13 @@ class AnswerLayer:
                     self.pre_filters[plugin.name] = now
                     self.pre_filters_revision += 1
         stale.clear()
+
+    def passes_pre_filters(self, pod: PodInfo) -> bool:
+        """Ask those that were never asked; whether all let the pod pass on every node, none of them skipped."""
+        for plugin in self.plugins.pre_filters:
+            if plugin.name not in self.pre_filters:
+                self.pre_filters[plugin.name] = ask_pre_filter(plugin, self.state, pod, self._cluster.view())
+        return all(answer == PASSED for answer in self.pre_filters.values())
 
     # ---- update: Filter ------------------------------------------------------------------------------------------
 

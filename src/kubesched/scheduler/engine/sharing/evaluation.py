@@ -57,10 +57,23 @@ class Evaluation:
             revision += layer.pre_filters_revision
         pre_filtered = self._pre_filtered
         if pre_filtered is None or revision != self._pre_filters_revision or self._layout.asks_pre_filters:
-            pre_filtered = self._pre_filtered = self._run_pre_filters(state, pod)
-            self._pre_filters_revision = revision
+            pre_filtered = self._pre_filtered_by_parent(pod) or self._run_pre_filters(state, pod)
+            self._pre_filtered, self._pre_filters_revision = pre_filtered, revision
         state.skipped_filters = pre_filtered.skipped
         return pre_filtered
+
+    def _pre_filtered_by_parent(self, pod: PodInfo) -> PreFiltered | None:
+        """What PreFilter came to for another template upon the same layers, if the top layer adds nothing to that."""
+        parent = self.top.parent
+        if parent is None or parent.pre_filtered is None or self._layout.asks_pre_filters:
+            return None
+        revision, pre_filtered = parent.pre_filtered
+        if revision != self._revision_below() or not self.top.passes_pre_filters(pod):
+            return None
+        return pre_filtered
+
+    def _revision_below(self) -> int:
+        return sum([layer.pre_filters_revision for layer in self._layers[:-1]])
 
     def _run_pre_filters(self, state: CycleState, pod: PodInfo) -> PreFiltered:
         """Ask the plugins whose answers are not kept, or not yet."""
@@ -76,6 +89,9 @@ class Evaluation:
         for name, answer in answers.items():
             if name in keeping and name not in known:
                 layers[keeping[name]].pre_filters[name] = answer
+        parent = self.top.parent
+        if parent is not None and pre_filtered.status.is_success and self.top.passes_pre_filters(pod):
+            parent.pre_filtered = self._revision_below(), pre_filtered
         return pre_filtered
 
     def cycle_filters(self, state: CycleState) -> list[FilterPlugin]:

@@ -12,7 +12,7 @@ Plugins that depend on ANYTHING are in no layer: they are asked in every cycle.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Container, Hashable, Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 from weakref import ref
@@ -33,27 +33,32 @@ LAYERS: Final[tuple[Layer, ...]] = ("nodes", "resources", "own")
 
 
 class Dependencies(msgspec.Struct, frozen=True, eq=False):
-    """What a plugin's PreFilter and Filter depend on, its PreScore and Score, and whether it has a signature."""
+    """What a plugin's PreFilter and Filter depend on, and its PreScore and Score."""
 
     filter: DependsOn
     score: DependsOn
-    is_signed: bool
-
-    def layer_of(self, depends_on: DependsOn) -> Layer | None:
-        """Where an answer that depends on this is kept."""
-        if depends_on is DependsOn.ANYTHING:
-            return None
-        if not self.is_signed:
-            return "own"
-        return "resources" if depends_on is DependsOn.NODE_RESOURCES else "nodes"
 
 
 _KNOWN: Final = {
-    (on_filter, on_score): (Dependencies(on_filter, on_score, False), Dependencies(on_filter, on_score, True))
-    for on_filter in DependsOn
-    for on_score in DependsOn
+    (on_filter, on_score): Dependencies(on_filter, on_score) for on_filter in DependsOn for on_score in DependsOn
 }
-"""One instance of each, without a signature and with one: tuples of them compare fast."""
+"""One instance of each: tuples of them compare fast."""
+_IN_EVERY_CYCLE: Final = _KNOWN[DependsOn.ANYTHING, DependsOn.ANYTHING]
+_KNOWN_NORMALIZED: Final = {
+    **_KNOWN,
+    **{(on_filter, DependsOn.NODE_RESOURCES): _KNOWN[on_filter, DependsOn.NODE_AND_PODS] for on_filter in DependsOn},
+}
+"""For plugins that normalise their scores. It must be noticed when a score ceases to be the same everywhere: it is not
+remembered by resources."""
+
+
+def layer_of(depends_on: DependsOn, is_signed: bool) -> Layer | None:
+    """Where an answer that depends on this is kept."""
+    if depends_on is DependsOn.ANYTHING:
+        return None
+    if not is_signed:
+        return "own"
+    return "resources" if depends_on is DependsOn.NODE_RESOURCES else "nodes"
 
 
 class LayerPlan:
@@ -84,14 +89,15 @@ class Layout:
     def __init__(
         self, dependencies: tuple[Dependencies, ...], profile: ProfilePlugins, plans: Sequence[LayerPlan]
     ) -> None:
-        by_name = dict(zip(profile.by_name, dependencies, strict=True))
-        self.dependencies = by_name
+        self.dependencies = dependencies
+        """Of all plugins of the profile, in order."""
         self.plans = plans
         """From the bottom to the top; that of nodes is always there."""
         self.keeping_pre_filters = {
             plugin.name: number for number, plan in enumerate(plans) for plugin in plan.plugins.pre_filters
         }
         """Which layer keeps the answers of a PreFilter plugin."""
+        by_name = dict(zip(profile.by_name, dependencies, strict=True))
         anything = {name for name, its in by_name.items() if its.filter is DependsOn.ANYTHING}
         self.asks_pre_filters = any(plugin.name in anything for plugin in profile.pre_filters)
         """Whether some PreFilter plugin must be asked in every cycle."""
@@ -118,30 +124,42 @@ class Layouts:
     def __init__(self, profile: ProfilePlugins) -> None:
         self.profile = profile
         self.plugins = list(profile.by_name.values())
+        self.signatures = [plugin.signature for plugin in self.plugins]
         self._numbers = {name: number for number, name in enumerate(profile.by_name)}
-        self._known = [_dependencies_of(plugin) for plugin in self.plugins]
-        self._varying = [number for number, plugin in enumerate(self.plugins) if dependencies_vary(plugin)]
-        self._layouts: dict[tuple[Dependencies, ...], Layout] = {}
+        self._fixed = [_fixed_dependencies(plugin) for plugin in self.plugins]
+        self._varying = {
+            number: _dependencies_by_template(plugin)
+            for number, plugin in enumerate(self.plugins)
+            if dependencies_vary(plugin)
+        }
+        self._layouts: dict[Hashable, Layout] = {}
         self._plans: dict[Hashable, LayerPlan] = {}
         self._watched: dict[tuple[int, ...], Sequence[Watched]] = {}
 
-    def of(self, dependencies: tuple[Dependencies, ...]) -> Layout:
-        layout = self._layouts.get(dependencies)
+    def of(self, dependencies: Sequence[Dependencies], signatures: Sequence[Hashable]) -> Layout:
+        """That of a template to which all plugins together say this."""
+        unsigned = (
+            tuple([k for k, signature in enumerate(signatures) if signature is None]) if None in signatures else ()
+        )
+        key = (*dependencies, unsigned)
+        layout = self._layouts.get(key)
         if layout is None:
-            plans = [plan for layer in LAYERS if (plan := self._plan(layer, dependencies)) is not None]
-            layout = self._layouts[dependencies] = Layout(dependencies, self.profile, plans)
+            plans = [self._plan(layer, dependencies, unsigned) for layer in LAYERS]
+            layout = Layout(tuple(dependencies), self.profile, [plan for plan in plans if plan is not None])
+            self._layouts[key] = layout
         return layout
 
-    def dependencies(self, number: int, template: PodTemplate) -> tuple[Dependencies, Dependencies]:
-        """Of the plugin with this number: without a signature, and with one."""
-        return _dependencies_of(self.plugins[number], template) if number in self._varying else self._known[number]
+    def dependencies(self, template: PodTemplate) -> list[Dependencies]:
+        """Of all plugins, in order."""
+        dependencies = self._fixed.copy()
+        for number, dependencies_for in self._varying.items():
+            dependencies[number] = dependencies_for(template)
+        return dependencies
 
-    def all_dependencies(self, template: PodTemplate) -> list[tuple[Dependencies, Dependencies]]:
-        """Of all plugins, likewise."""
-        pairs = self._known.copy()
-        for number in self._varying:
-            pairs[number] = _dependencies_of(self.plugins[number], template)
-        return pairs
+    def dependencies_of(self, number: int, template: PodTemplate) -> Dependencies:
+        """Of the plugin with this number."""
+        varying = self._varying.get(number)
+        return self._fixed[number] if varying is None else varying(template)
 
     def watched(self, versions: Sequence[Hashable]) -> Sequence[Watched]:
         """The plugins whose external version may change: one list for all templates to which the same say FIXED."""
@@ -154,43 +172,38 @@ class Layouts:
             ]
         return known
 
-    def _plan(self, layer: Layer, dependencies: tuple[Dependencies, ...]) -> LayerPlan | None:
+    def _plan(self, layer: Layer, dependencies: Sequence[Dependencies], unsigned: Container[int]) -> LayerPlan | None:
         """One and the same for all layouts in which a layer has the same plugins; None if there are none."""
-        sides = [
-            (number, its)
-            for number, its in enumerate(dependencies)
-            if layer in (its.layer_of(its.filter), its.layer_of(its.score))
-        ]
-        if not sides and layer != "nodes":
+        filters_here = [layer_of(its.filter, k not in unsigned) == layer for k, its in enumerate(dependencies)]
+        scores_here = [layer_of(its.score, k not in unsigned) == layer for k, its in enumerate(dependencies)]
+        numbers = [k for k in range(len(dependencies)) if filters_here[k] or scores_here[k]]
+        if not numbers and layer != "nodes":
             return None
-        key = (layer, tuple(sides))
+        key = (layer, *[(k, dependencies[k]) for k in numbers])
         if key not in self._plans:
-            numbers = [number for number, _ in sides]
-            self._plans[key] = LayerPlan(layer, self._layer_plugins(layer, dependencies, numbers), numbers)
+            filters = {self.plugins[k].name: dependencies[k].filter for k in numbers if filters_here[k]}
+            scores = {self.plugins[k].name: dependencies[k].score for k in numbers if scores_here[k]}
+            self._plans[key] = LayerPlan(layer, self._layer_plugins(layer, filters, scores), numbers)
         return self._plans[key]
 
     def _layer_plugins(
-        self, layer: Layer, dependencies: tuple[Dependencies, ...], numbers: Iterable[int]
+        self, layer: Layer, filters: Mapping[str, DependsOn], scores: Mapping[str, DependsOn]
     ) -> LayerPlugins:
-        by_name, profile = dict(zip(self.profile.by_name, dependencies, strict=True)), self.profile
-
-        def filters_here(plugin: Plugin) -> bool:
-            return by_name[plugin.name].layer_of(by_name[plugin.name].filter) == layer
-
-        def scores_here(plugin: Plugin) -> bool:
-            return by_name[plugin.name].layer_of(by_name[plugin.name].score) == layer
-
-        filters = tuple((p, by_name[p.name].filter) for p in profile.filters if filters_here(p))
-        scores = tuple((p, weight, by_name[p.name].score) for p, weight in profile.scores if scores_here(p))
-        here = {self.plugins[number].name for number in numbers}
+        """The plugins whose answers up to Filter, and from PreScore on, are kept there, with their dependencies."""
+        profile = self.profile
+        pre_scores = tuple(plugin for plugin in profile.pre_scores if plugin.name in scores)
+        here = {*filters, *scores}
+        kept_filters = tuple((p, filters[p.name]) for p in profile.filters if p.name in filters)
+        kept_scores = tuple((p, weight, scores[p.name]) for p, weight in profile.scores if p.name in scores)
+        by_resources = all(its is DependsOn.NODE_RESOURCES for *_, its in (*kept_filters, *kept_scores))
         return LayerPlugins(
-            pre_filters=tuple(plugin for plugin in profile.pre_filters if filters_here(plugin)),
-            filters=filters,
-            pre_scores=tuple(plugin for plugin in profile.pre_scores if scores_here(plugin)),
-            never_pre_scored=dict.fromkeys([plugin.name for plugin in profile.pre_scores if scores_here(plugin)]),
-            scores=scores,
+            pre_filters=tuple(plugin for plugin in profile.pre_filters if plugin.name in filters),
+            filters=kept_filters,
+            pre_scores=pre_scores,
+            never_pre_scored=dict.fromkeys([plugin.name for plugin in pre_scores]),
+            scores=kept_scores,
             versioned=tuple((p.name, place) for place, p in enumerate(profile.versioned) if p.name in here),
-            by_resources=layer != "nodes" and all(its is DependsOn.NODE_RESOURCES for *_, its in (*filters, *scores)),
+            by_resources=layer != "nodes" and by_resources,
         )
 
 
@@ -208,13 +221,12 @@ class TemplateSignature:
         self.versions = [plugin.external_version(template) for plugin in layouts.profile.versioned]
         """In the order of the profile's versioned plugins; another list when one of them has changed."""
         self._watched: Sequence[Watched] | None = None  # many a template is seen once only
-        pairs = layouts.all_dependencies(template)
-        signatures = self._signatures = [
-            None if pair is _IN_EVERY_CYCLE else plugin.signature(template)
-            for pair, plugin in zip(pairs, layouts.plugins, strict=True)
+        dependencies = layouts.dependencies(template)
+        self._signatures = [
+            None if its is _IN_EVERY_CYCLE else signature(template)  # it does not matter who shares that
+            for its, signature in zip(dependencies, layouts.signatures, strict=True)
         ]
-        dependencies = [pair[sign is not None] for pair, sign in zip(pairs, signatures, strict=True)]
-        self.layout = layouts.of(tuple(dependencies))
+        self.layout = layouts.of(dependencies, self._signatures)
         self.evaluation: Callable[[], Evaluation | None] = _nothing_yet
         """Gives what is kept for the template, as long as it is."""
         self.parts = self._parts()
@@ -240,23 +252,18 @@ class TemplateSignature:
     def keep(self, evaluation: Evaluation) -> None:
         self.evaluation = ref(evaluation)
 
-    def _sign(self, number: int, template: PodTemplate) -> tuple[Hashable, Dependencies]:
-        """A plugin's signature, which does not matter if it is asked in every cycle, and its dependencies."""
-        pair = self._layouts.dependencies(number, template)
-        signature = None if pair is _IN_EVERY_CYCLE else self._layouts.plugins[number].signature(template)
-        return signature, pair[signature is not None]
-
     def _sign_again(self, numbers: Iterable[int], template: PodTemplate) -> None:
         """Ask these plugins for their signatures and dependencies again."""
         has_changed = False
-        dependencies = [*self.layout.dependencies.values()]
+        dependencies, signatures = [*self.layout.dependencies], self._signatures
         for number in numbers:
-            signature, its = self._sign(number, template)
-            if signature != self._signatures[number] or its is not dependencies[number]:
+            its = self._layouts.dependencies_of(number, template)
+            signature = None if its is _IN_EVERY_CYCLE else self._layouts.signatures[number](template)
+            if signature != signatures[number] or its is not dependencies[number]:
                 has_changed = True
-                self._signatures[number], dependencies[number] = signature, its
+                signatures[number], dependencies[number] = signature, its
         if has_changed:
-            self.layout = self._layouts.of(tuple(dependencies))
+            self.layout = self._layouts.of(dependencies, signatures)
             self.evaluation, self.parts = _nothing_yet, self._parts()
 
     def _parts(self) -> list[Hashable]:
@@ -272,15 +279,17 @@ def _nothing_yet() -> None:
     return None
 
 
-def _dependencies_of(plugin: Plugin, template: PodTemplate | None = None) -> tuple[Dependencies, Dependencies]:
-    on_filter = plugin.depends_on if template is None else plugin.depends_on_for(template)
-    on_score = on_filter
+def _fixed_dependencies(plugin: Plugin) -> Dependencies:
+    on_score = plugin.score_depends_on if isinstance(plugin, ScorePlugin) else None
+    return _known_for(plugin)[plugin.depends_on, on_score or plugin.depends_on]
+
+
+def _dependencies_by_template(plugin: Plugin) -> Callable[[PodTemplate], Dependencies]:
+    known = _known_for(plugin)
     if isinstance(plugin, ScorePlugin):
-        on_score = (plugin.score_depends_on or on_filter) if template is None else plugin.score_depends_on_for(template)
-        if on_score is DependsOn.NODE_RESOURCES and plugin.normalizes():
-            # It must be noticed when a score ceases to be the same everywhere: it is not remembered by resources.
-            on_score = DependsOn.NODE_AND_PODS
-    return _KNOWN[on_filter, on_score]
+        return lambda template: known[plugin.depends_on_for(template), plugin.score_depends_on_for(template)]
+    return lambda template: known[on_filter := plugin.depends_on_for(template), on_filter]
 
 
-_IN_EVERY_CYCLE: Final = _KNOWN[DependsOn.ANYTHING, DependsOn.ANYTHING]
+def _known_for(plugin: Plugin) -> Mapping[tuple[DependsOn, DependsOn], Dependencies]:
+    return _KNOWN_NORMALIZED if isinstance(plugin, ScorePlugin) and plugin.normalizes() else _KNOWN
