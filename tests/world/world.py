@@ -132,7 +132,7 @@ class World:
         faults = Faults(Random(chance.getrandbits(64)), plan.message_faults, plan.share, slowest=plan.slowest)
         self.invariants = Invariants(self, history)
         self.network = Network(loop, Random(chance.getrandbits(64)), faults, history, self.invariants)
-        self._users = Users(Random(chance.getrandbits(64)), history, plan.nodes)
+        self._users = Users(Random(chance.getrandbits(64)), history, plan.nodes, plan.most_pods)
         self._trouble = Trouble(self, plan, Random(chance.getrandbits(64)))
         self.random = Random(chance.getrandbits(64))
         self.replicas = [
