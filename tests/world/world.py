@@ -171,6 +171,8 @@ class World:
         await asyncio.sleep(SHORTEST_SETTLE)
         while problems and self._loop.time() < ends:
             await asyncio.sleep(LOOK_SECONDS)
+            if self.server is None:  # it found out late that its disk had been full, and is about to start again
+                continue
             state = EndState(self)
             problems, self.objects = state.problems(), state.objects()
         for problem in problems:
