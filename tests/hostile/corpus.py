@@ -835,7 +835,7 @@ def awaited_devices(n: int) -> list[Json]:
 
 MANY_OBJECTS: Final = (bound_claims, claims_to_bind)
 """Cases with as many objects as entries: their number is limited by whoever creates them."""
-LIMITS: Final = {
+LIMITS: Final[dict[Callable[[int], list[Json]], int]] = {
     **dict.fromkeys(MANY_OBJECTS, 4000),
     **dict.fromkeys((class_selectors, constraints_of_a_claim, claim_configurations), 32),  # resource.k8s.io's own
 }
