@@ -835,8 +835,12 @@ def awaited_devices(n: int) -> list[Json]:
 
 MANY_OBJECTS: Final = (bound_claims, claims_to_bind)
 """Cases with as many objects as entries: their number is limited by whoever creates them."""
+LIMITS: Final[dict[Callable[[int], list[Json]], int]] = {
+    **dict.fromkeys(MANY_OBJECTS, 4000),
+    **dict.fromkeys((class_selectors, constraints_of_a_claim, claim_configurations), 32),  # resource.k8s.io's own
+}
 LISTS: Final = tuple(
-    Case(name, build, limit=4000 if build in MANY_OBJECTS else 1_000_000)
+    Case(name, build, limit=LIMITS.get(build, 1_000_000))
     for name, build in {
         "host ports": host_ports,
         "one host port on many addresses": same_host_port_on_many_addresses,

@@ -3,6 +3,7 @@
 python -m tests.world --seeds 1000              seeds 0 to 999 (`make simulate SEEDS=1000`)
 python -m tests.world --seeds 1000 --first 5000
 python -m tests.world --seed 4711               one, with its trace
+python -m tests.world --without fence           is it found again when that fix is taken out?
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from time import perf_counter
 from typing import Final
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from tests.world.mutations import MOST_SEEDS, MUTATIONS
 from tests.world.one_seed import Result, replay_command, run_seed
 from tests.world.world import Outcome, run_world
 
@@ -25,6 +27,8 @@ SEEDS_PER_PROCESS: Final = 25
 
 def main() -> int:
     options = _options()
+    if options.without:
+        return _find_again(options.without, options.lines)
     if options.seed is not None:
         return _show(run_world(options.seed, keeps_lines=True), options.lines)
     started = perf_counter()
@@ -62,6 +66,19 @@ def _run_all(first: int, count: int, workers: int) -> Iterator[Result]:
             yield result
 
 
+def _find_again(name: str, most: int) -> int:
+    """Play seeds without a fix, until one shows what it mends."""
+    mutation = MUTATIONS[name]
+    for seed in range(mutation.first, mutation.first + MOST_SEEDS):
+        outcome = mutation.run(seed, keeps_lines=True)
+        if mutation.is_found_in(outcome):
+            _show(outcome, most or 20)
+            print(f"found again without {name}, by seed {seed}")
+            return 0
+    print(f"not found without {name} in {MOST_SEEDS} seeds")
+    return 1
+
+
 def _show(outcome: Outcome, most: int) -> int:
     lines = outcome.lines if most <= 0 else outcome.lines[-most:]
     print("\n".join(lines))
@@ -76,6 +93,7 @@ def _show(outcome: Outcome, most: int) -> int:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.world", description=__doc__.partition("\n")[0])
     parser.add_argument("--seed", type=int, help="play this one, and show what happened")
+    parser.add_argument("--without", choices=tuple(MUTATIONS), help="take out this fix, and look for what it mends")
     parser.add_argument("--seeds", type=int, default=1000, help="how many to play")
     parser.add_argument("--first", type=int, default=0, help="the first of them")
     parser.add_argument("--workers", type=int, default=os.cpu_count(), help="processes")

@@ -79,11 +79,12 @@ class VirtualLoop(asyncio.BaseEventLoop):
     """Time is a number. `BaseEventLoop` keeps timers and tasks; which callback runs next is decided here."""
 
     _ready: deque[asyncio.Handle]
-    _scheduled: list[asyncio.TimerHandle]
 
     def __init__(self) -> None:
         super().__init__()
         self._now = 0.0
+        self._timers: list[tuple[float, int, asyncio.TimerHandle]] = []  # tuples: a heap of handles compares in Python
+        self._timers_made = 0
         self._steps_now = 0
         self.ends_now = False
         self._kept: set[asyncio.Task[Any]] = set()  # a dead process's tasks must not be collected while others run
@@ -94,6 +95,14 @@ class VirtualLoop(asyncio.BaseEventLoop):
 
     def time(self) -> float:
         return self._now
+
+    def call_at(  # type: ignore[override]  # typeshed has type variables for the arguments
+        self, when: float, callback: Callable[..., object], *args: Any, context: contextvars.Context | None = None
+    ) -> asyncio.TimerHandle:
+        timer = asyncio.TimerHandle(when, callback, args, self, context)
+        self._timers_made += 1
+        heapq.heappush(self._timers, (when, self._timers_made, timer))
+        return timer
 
     def outside(self, seconds: float, function: Callable[..., object], *args: object) -> None:
         """Call a function then on behalf of no process: what is on its way does not stop when its sender does."""
@@ -135,18 +144,16 @@ class VirtualLoop(asyncio.BaseEventLoop):
 
     def _jump(self) -> None:
         """To the moment of the next timer; all timers of that moment become ready, in the order of their making."""
-        timers = self._scheduled
-        while timers and timers[0].cancelled():
-            heapq.heappop(timers)._scheduled = False  # type: ignore[attr-defined]
+        timers = self._timers
+        while timers and timers[0][2].cancelled():
+            heapq.heappop(timers)
         if not timers:
             raise StalledError("nothing is left to happen")
-        if timers[0].when() > self._now:
-            self._now = timers[0].when()
+        if timers[0][0] > self._now:
+            self._now = timers[0][0]
             self._steps_now = 0
-        while timers and timers[0].when() <= self._now:
-            timer = heapq.heappop(timers)
-            timer._scheduled = False  # type: ignore[attr-defined]
-            self._ready.append(timer)
+        while timers and timers[0][0] <= self._now:
+            self._ready.append(heapq.heappop(timers)[2])
 
     def _make_task(self, loop: Any, work: Any, **options: Any) -> asyncio.Task[Any]:
         task: asyncio.Task[Any] = asyncio.Task(work, loop=loop, **options)
@@ -160,6 +167,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
     def abandon(self) -> None:
         """The world is over: what waits is ended where it is, and what it says about that is nobody's concern."""
         self.close()
+        self._timers.clear()
         for task in tuple(self._kept):
             task._log_destroy_pending = False  # type: ignore[attr-defined]
             with suppress(BaseException):
@@ -171,6 +179,8 @@ class VirtualLoop(asyncio.BaseEventLoop):
     def _process_events(self, event_list: object) -> None: ...
 
     def _write_to_self(self) -> None: ...
+
+    def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None: ...
 
 
 _NOBODY: Final = contextvars.Context()

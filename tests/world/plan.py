@@ -27,6 +27,8 @@ class Plan:
     seconds: float = 60.0
     """For how long users act and things go wrong."""
     nodes: int = 4
+    most_pods: int = 40
+    """Users create no more than that: what fits nowhere is tried again whenever something changes."""
     pause: float = 1.0
     """Between two acts of users, on average."""
     clocks: tuple[ClockPlan, ...] = (ClockPlan(),)
@@ -53,6 +55,7 @@ class Plan:
             seed=seed,
             seconds=random.uniform(40.0, 120.0),
             nodes=random.randint(2, 5),
+            most_pods=random.choice((12, 18, 24, 40)),
             pause=random.choice((0.2, 0.5, 1.0)),
             clocks=clocks,
             message_faults=() if is_calm else _some(random, MESSAGE_FAULTS),

@@ -18,17 +18,17 @@ NAMESPACE: Final = "default"
 ZONE: Final = "topology.kubernetes.io/zone"
 HOSTNAME: Final = "kubernetes.io/hostname"
 CPUS: Final = (500, 1000, 1500, 2000, 3000)
-MOST_PODS: Final = 40
 
 
 class Users:
     """They act on the API server itself: what a user's own network does to a request is not what is tried here."""
 
-    def __init__(self, random: Random, history: History, nodes: int) -> None:
+    def __init__(self, random: Random, history: History, nodes: int, most_pods: int) -> None:
         self._random = random
         self._history = history
         self._serial = 0
         self._first_nodes = nodes
+        self._most_pods = most_pods
         self._acts: tuple[tuple[int, Callable[[Api], str | None]], ...] = (
             (10, self._create_pod),
             (4, self._delete_pod),
@@ -66,7 +66,7 @@ class Users:
     # ---- pods ----
 
     def _create_pod(self, api: Api) -> str | None:
-        if len(_all(api, "pods")) >= MOST_PODS:
+        if len(_all(api, "pods")) >= self._most_pods:
             return None
         self._serial += 1
         random = self._random

@@ -132,7 +132,7 @@ class World:
         faults = Faults(Random(chance.getrandbits(64)), plan.message_faults, plan.share, slowest=plan.slowest)
         self.invariants = Invariants(self, history)
         self.network = Network(loop, Random(chance.getrandbits(64)), faults, history, self.invariants)
-        self._users = Users(Random(chance.getrandbits(64)), history, plan.nodes)
+        self._users = Users(Random(chance.getrandbits(64)), history, plan.nodes, plan.most_pods)
         self._trouble = Trouble(self, plan, Random(chance.getrandbits(64)))
         self.random = Random(chance.getrandbits(64))
         self.replicas = [
@@ -171,6 +171,8 @@ class World:
         await asyncio.sleep(SHORTEST_SETTLE)
         while problems and self._loop.time() < ends:
             await asyncio.sleep(LOOK_SECONDS)
+            if self.server is None:  # it found out late that its disk had been full, and is about to start again
+                continue
             state = EndState(self)
             problems, self.objects = state.problems(), state.objects()
         for problem in problems:
