@@ -85,7 +85,7 @@ def reports_between(random: Random) -> Json:
     after = [any_pod(random, f"q{i}", small=True) for i in range(random.randint(2, 4))]
     objects = [*found, *topologies, *[one for pods in running.values() for one in pods if one not in changed]]
     return {
-        "config": configuration(random, args),
+        "config": configuration(random, args, asked_first=True),
         "objects": objects,
         "pods": [*before, *after],
         "changes": {str(len(before)): {"objects": changed, "seconds": A_WHILE}},
@@ -116,12 +116,13 @@ def cache(random: Random) -> Json:
     return {name: random.choice(values) for name, values in choices.items() if random.random() < 0.6}
 
 
-def configuration(random: Random, args: Json) -> Json:
+def configuration(random: Random, args: Json, *, asked_first: bool = False) -> Json:
+    """`asked_first`: no other filter keeps nodes from the plugin."""
     enabled = [{"name": PLUGIN, "weight": random.choice((1, 3))}]
     score = {"disabled": [{"name": "*"}], "enabled": enabled}
-    first = {"multiPoint": {"enabled": enabled}, "score": score}
-    rest = {"filter": {"enabled": enabled}, "reserve": {"enabled": enabled}, "score": score}
-    return config(random.choice((first, rest)), {PLUGIN: args})
+    everywhere = {"multiPoint": {"enabled": enabled}, "score": score}
+    by_point = {"filter": {"enabled": enabled}, "reserve": {"enabled": enabled}, "score": score}
+    return config(by_point if asked_first else random.choice((everywhere, by_point)), {PLUGIN: args})
 
 
 # ---- nodes -------------------------------------------------------------------------------------------------------
@@ -132,8 +133,8 @@ def machines(random: Random, fixed_policy: str = "") -> tuple[list[Json], list[J
     found, topologies = [], []
     zones = random.choice((1, 2, 2, 2, 4, 8))
     for i in range(random.randint(2, 6)):
-        offered = {GPU: random.choice(("0", "4", "8")), HUGE: "2Gi", NIC: "2", "ephemeral-storage": "100Gi"}
-        kept = {name: amount for name, amount in offered.items() if random.random() < 0.8}
+        offered = {GPU: random.choice(("0", "4", "8", "8")), HUGE: "2Gi", NIC: "2", "ephemeral-storage": "100Gi"}
+        kept = {name: amount for name, amount in offered.items() if random.random() < 0.93}
         found.append(node(f"n{i}", random.choice(("8", "16", "32")), random.choice(("16Gi", "64Gi")), **kept))
         if random.random() < 0.9:
             count = zones if random.random() < 0.8 else random.randint(1, 4)

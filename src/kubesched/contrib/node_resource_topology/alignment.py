@@ -87,8 +87,8 @@ def alignment(zones: Zones, demand: Demand, nodes: NodeView) -> Verdict:
 
 def _has_zone_for_pod(zones: Zones, demand: Demand, nodes: NodeView) -> Booleans:
     need = needs(zones, demand.pod, is_guaranteed=demand.is_guaranteed)
-    fits: Booleans = _suitable(zones, need, zones.available[nodes.rows], nodes).any(axis=1)
-    return fits
+    suitable = _suitable(zones, need, zones.available[nodes.rows], nodes)
+    return np.logical_or.reduce(suitable, axis=1)
 
 
 def _failing_container(zones: Zones, demand: Demand, nodes: NodeView) -> Integers:
@@ -117,7 +117,7 @@ def _suitable(zones: Zones, need: Need, available: Integers, nodes: NodeView) ->
     enough = available >= need.at_least
     for place in need.host_level:
         enough[:, :, place] |= (available[:, :, place] == ABSENT).all(axis=1)[:, np.newaxis]
-    suitable: Booleans = enough.all(axis=2)
+    suitable: Booleans = np.logical_and.reduce(enough, axis=2)
     for name in need.offered:
         suitable &= zones.offered(nodes, name)[:, np.newaxis]
     return suitable

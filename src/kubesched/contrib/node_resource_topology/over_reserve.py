@@ -1,8 +1,8 @@
-"""Over-reserve: what was placed since the last report is subtracted from every zone, until a report is known to count it.
+"""Over-reserve: what was placed since a node's last report is subtracted from all its zones.
 
-A pod's zone is the kubelet's choice, so all of them are taken to give for it: never too little is subtracted. A node that
-had no room for a pod is worth another look. Its newest report counts instead of the old one, and nothing is subtracted
-any more, if its fingerprint says that it is about the pods which the scheduler knows there.
+A pod's zone is the kubelet's choice: any of them may have to give for it, and never too little is subtracted. A node
+that had no room for a pod is worth another look. Its newest report counts instead of the old one, and nothing is
+subtracted any more, if its fingerprint says that it is about the pods which the scheduler knows there.
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ class OverReserve(TopologySource):
 
     def _forget(self, name: str) -> None:
         for known in (self._counted, self._placed, self._reserved):
-            known.pop(name, None)  # type: ignore[attr-defined]  # dictionaries by node
+            known.pop(name, None)
         for marked in (self._short, self._with_foreign_pods, self._configured_otherwise):
             marked.discard(name)
         self.changes.append(name)

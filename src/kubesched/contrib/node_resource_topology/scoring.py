@@ -45,7 +45,7 @@ def asked_of(zones: Zones, amounts: Amounts, weights: Mapping[str, int]) -> Aske
     return Asked(
         np.array([place for place, _, _ in listed], dtype=np.intp),
         np.array([amount for _, amount, _ in listed], dtype=np.int64),
-        np.array([_whole(amount) for _, amount, _ in listed], dtype=np.int64),
+        _whole(np.array([amount for _, amount, _ in listed], dtype=np.int64)),
         np.array([weights.get(name, 1) for _, _, name in listed], dtype=np.int64),
         len(amounts) - len(listed),
         sum(weights.get(name, 1) for name, _ in amounts),
