@@ -85,7 +85,7 @@ def reports_between(random: Random) -> Json:
     after = [any_pod(random, f"q{i}", small=True) for i in range(random.randint(2, 4))]
     objects = [*found, *topologies, *[one for pods in running.values() for one in pods if one not in changed]]
     return {
-        "config": configuration(random, args, asked_first=True),
+        "config": asked_first(args),
         "objects": objects,
         "pods": [*before, *after],
         "changes": {str(len(before)): {"objects": changed, "seconds": A_WHILE}},
@@ -116,13 +116,23 @@ def cache(random: Random) -> Json:
     return {name: random.choice(values) for name, values in choices.items() if random.random() < 0.6}
 
 
-def configuration(random: Random, args: Json, *, asked_first: bool = False) -> Json:
-    """`asked_first`: no other filter keeps nodes from the plugin."""
+def configuration(random: Random, args: Json) -> Json:
     enabled = [{"name": PLUGIN, "weight": random.choice((1, 3))}]
     score = {"disabled": [{"name": "*"}], "enabled": enabled}
     everywhere = {"multiPoint": {"enabled": enabled}, "score": score}
     by_point = {"filter": {"enabled": enabled}, "reserve": {"enabled": enabled}, "score": score}
-    return config(by_point if asked_first else random.choice((everywhere, by_point)), {PLUGIN: args})
+    return config(random.choice((everywhere, by_point)), {PLUGIN: args})
+
+
+def asked_first(args: Json) -> Json:
+    """No other filter keeps nodes from the plugin: which nodes it has rejected does not hang on them."""
+    enabled = [{"name": PLUGIN, "weight": 3}]
+    filters = {
+        "disabled": [{"name": "*"}],
+        "enabled": [*enabled, {"name": "NodeAffinity"}, {"name": "NodeResourcesFit"}],
+    }
+    score = {"disabled": [{"name": "*"}], "enabled": enabled}
+    return config({"filter": filters, "reserve": {"enabled": enabled}, "score": score}, {PLUGIN: args})
 
 
 # ---- nodes -------------------------------------------------------------------------------------------------------

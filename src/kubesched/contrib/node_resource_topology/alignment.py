@@ -88,7 +88,8 @@ def alignment(zones: Zones, demand: Demand, nodes: NodeView) -> Verdict:
 def _has_zone_for_pod(zones: Zones, demand: Demand, nodes: NodeView) -> Booleans:
     need = needs(zones, demand.pod, is_guaranteed=demand.is_guaranteed)
     suitable = _suitable(zones, need, zones.available[nodes.rows], nodes)
-    return np.logical_or.reduce(suitable, axis=1)
+    fits: Booleans = np.logical_or.reduce(suitable, axis=1)
+    return fits
 
 
 def _failing_container(zones: Zones, demand: Demand, nodes: NodeView) -> Integers:
