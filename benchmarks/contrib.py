@@ -15,6 +15,9 @@ from typing import Any
 
 from kubesched import Simulation
 from kubesched.contrib.coscheduling import POD_GROUP_LABEL
+from kubesched.contrib.node_resource_topology import NodeResourceTopology
+from kubesched.contrib.node_resource_topology.topology import Zone, ZoneResource
+from kubesched.framework import ObjectMeta, Quantity
 from kubesched.testing import make_node, make_pod
 
 GROUP_SIZE = 10
@@ -38,7 +41,12 @@ def instead(point: str, name: str) -> dict[str, Any]:
 
 MULTI = {"multiPoint": {"enabled": [{"name": "Coscheduling"}]}}
 QUOTAS = {"multiPoint": {"enabled": [{"name": "CapacityScheduling"}]}, **instead("postFilter", "CapacityScheduling")}
+NUMA = {"multiPoint": {"enabled": [{"name": "NodeResourceTopologyMatch"}]}}
 CONFIGS: dict[str, dict[str, Any]] = {
+    "NodeResourceTopologyMatch": profile(NUMA),
+    "NodeResourceTopologyMatch, over-reserve": profile(
+        NUMA, "NodeResourceTopologyMatch", {"cacheResyncPeriodSeconds": 5}
+    ),
     "NodeResourcesAllocatable": score("NodeResourcesAllocatable"),
     "PodState": score("PodState"),
     "QOSSort": profile(instead("queueSort", "QOSSort")),
@@ -64,7 +72,7 @@ def main() -> None:
             (cost("", chosen.nodes, chosen.pods), cost(name, chosen.nodes, chosen.pods)) for _ in range(chosen.runs)
         ]
         plain, own = (min(costs) for costs in zip(*runs, strict=True))
-        print(f"{name:28} {own * 1e6:6.0f} us per pod, plain {plain * 1e6:6.0f} us: {own / plain:.2f} times")
+        print(f"{name:40} {own * 1e6:6.0f} us per pod, plain {plain * 1e6:6.0f} us: {own / plain:.2f} times")
 
 
 def cost(name: str, nodes: int, pods: int) -> float:
@@ -73,7 +81,7 @@ def cost(name: str, nodes: int, pods: int) -> float:
     with Simulation(config) as simulation:
         simulation.add(*(make_node(f"n{i}", cpu="16", memory="64Gi") for i in range(nodes)))
         prepare(simulation, name, nodes, pods)
-        make = member if name == "Coscheduling" else plain_pod
+        make = member if name == "Coscheduling" else guaranteed_pod if "Topology" in name else plain_pod
         simulation.add(*(make(i) for i in range(-GROUP_SIZE, 0)))
         simulation.schedule()
         simulation.add(*(make(i) for i in range(pods)))
@@ -96,6 +104,8 @@ def prepare(simulation: Simulation, name: str, nodes: int, pods: int) -> None:
         metadata = "{name: quota, namespace: default}"
         spec = f"{{min: {much}, max: {much}}}"
         simulation.load(f"{{apiVersion: {KIND}, kind: ElasticQuota, metadata: {metadata}, spec: {spec}}}")
+    if "Topology" in name:
+        simulation.add(*(topology(f"n{i}") for i in range(nodes)))
     if "watcherAddress" in str(CONFIGS.get(name)):
         simulation.publish(f"{WATCHER}/watcher", measured(nodes))
 
@@ -114,6 +124,21 @@ def measured(nodes: int) -> dict[str, Any]:
 
 def plain_pod(i: int) -> Any:
     return make_pod(f"p{i}", cpu="100m", memory="128Mi", labels={"app": "web"})
+
+
+def guaranteed_pod(i: int) -> Any:
+    asked = {"cpu": "1", "memory": "128Mi"}
+    return make_pod(f"p{i}", requests=asked, limits=asked, labels={"app": "web"})
+
+
+def topology(name: str) -> NodeResourceTopology:
+    """Two zones, each with half of the node."""
+    half = tuple(ZoneResource(name=n, available=Quantity.parse(a)) for n, a in (("cpu", "8"), ("memory", "32Gi")))
+    return NodeResourceTopology(
+        metadata=ObjectMeta(name=name),
+        topology_policies=("SingleNUMANodeContainerLevel",),
+        zones=tuple(Zone(name=f"node-{number}", type="Node", resources=half) for number in (0, 1)),
+    )
 
 
 def member(i: int) -> Any:

@@ -5,6 +5,7 @@
     coscheduling                the pods of a group get their nodes together, or none does
     capacity_scheduling         quotas of namespaces that may be lent
     trimaran                    nodes by what they are measured to use
+    node_resource_topology      nodes whose NUMA zones have room for a pod
     node_resources_allocatable  nodes with little, or with much, to offer first
     preemption_toleration       pods that tolerate being preempted for a while, or for good
     pod_state                   nodes that pods are leaving first

@@ -39,6 +39,7 @@ CONTRIB: Final = {
         "kubesched.contrib.trimaran.load_variation_risk_balancing:LoadVariationRiskBalancing"
     ),
     "LowRiskOverCommitment": "kubesched.contrib.trimaran.low_risk_overcommitment:LowRiskOverCommitment",
+    "NodeResourceTopologyMatch": "kubesched.contrib.node_resource_topology:NodeResourceTopologyMatch",
     "NodeResourcesAllocatable": "kubesched.contrib.node_resources_allocatable:NodeResourcesAllocatable",
     "Peaks": "kubesched.contrib.trimaran.peaks:Peaks",
     "PodState": "kubesched.contrib.pod_state:PodState",

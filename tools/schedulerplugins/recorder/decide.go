@@ -88,10 +88,15 @@ func postFilter(
 	return answer
 }
 
-// inTurn decides about one pod after the other; each counts on its node for those after it.
-func inTurn(ctx context.Context, sched *scheduler.Scheduler, client *fake.Clientset, pods []*v1.Pod) object {
+// inTurn decides about one pod after the other; each counts on its node for those after it. `before` is called for each.
+func inTurn(
+	ctx context.Context, sched *scheduler.Scheduler, client *fake.Clientset, pods []*v1.Pod, before func(int) error,
+) object {
 	steps := []object{}
-	for _, pod := range pods {
+	for number, pod := range pods {
+		if err := before(number); err != nil {
+			return object{"error": err.Error()}
+		}
 		found, best := decide(ctx, sched, client, pod)
 		if problem, failed := found["error"]; failed {
 			return object{"error": problem}

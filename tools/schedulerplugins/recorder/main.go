@@ -5,7 +5,7 @@
 //
 // Both are JSON, one case per line: those of docs/conformance.md, with custom resources among the objects, `watcher` as
 // the answer of a load watcher, and two more questions: `sort` (the order of pods in the queue) and `gang` (pods that wait
-// for each other).
+// for each other). `changes` are objects that change before one of several pods is decided about.
 package main
 
 import (
@@ -22,6 +22,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
@@ -84,10 +85,17 @@ type testCase struct {
 	Objects  []json.RawMessage `json:"objects"`
 	Pod      json.RawMessage   `json:"pod,omitempty"`
 	Pods     []json.RawMessage `json:"pods,omitempty"`
+	Changes  map[int]change    `json:"changes,omitempty"`
 	Times    []int64           `json:"times,omitempty"`
 	Watcher  json.RawMessage   `json:"watcher,omitempty"`
 	Expected object            `json:"expected,omitempty"`
 	Refused  string            `json:"refused,omitempty"`
+}
+
+// A change is what happens before the pod of this place is decided about: objects have become others, and time passes.
+type change struct {
+	Objects []json.RawMessage `json:"objects"`
+	Seconds float64           `json:"seconds"`
 }
 
 func main() {
@@ -147,7 +155,9 @@ func (c *testCase) record() {
 	switch c.Asks {
 	case "":
 		if len(c.Pods) > 0 {
-			c.Expected = inTurn(ctx, sched, client, pods)
+			c.Expected = inTurn(ctx, sched, client, pods, func(place int) error {
+				return c.Changes[place].apply(ctx, client, outside)
+			})
 		} else {
 			c.Expected, _ = decide(ctx, sched, client, pods[0])
 		}
@@ -158,6 +168,25 @@ func (c *testCase) record() {
 	default:
 		c.Refused = "asks " + c.Asks
 	}
+}
+
+// apply also waits: for whatever plugins do from time to time.
+func (c change) apply(ctx context.Context, client *fake.Clientset, outside *outside) error {
+	for _, raw := range c.Objects {
+		if outside.set(raw) {
+			continue
+		}
+		obj, err := decode(raw)
+		if err != nil {
+			return err
+		}
+		pod := obj.(*v1.Pod)
+		if _, err := client.CoreV1().Pods(pod.Namespace).Update(ctx, pod, metav1.UpdateOptions{}); err != nil {
+			return err
+		}
+	}
+	time.Sleep(time.Duration(c.Seconds * float64(time.Second)))
+	return nil
 }
 
 // pods are those to decide about.

@@ -4,13 +4,16 @@ import (
 	"encoding/json"
 	"net/http"
 	"strings"
+	"sync"
 )
 
 // outside answers what plugins ask besides the scheduler's own informers: the API of custom resources, and a load
 // watcher.
 type outside struct {
 	watcher json.RawMessage
+	lock    sync.Mutex
 	items   map[resource][]json.RawMessage
+	watches map[resource][]chan json.RawMessage
 }
 
 type resource struct{ groupVersion, plural string }
@@ -31,23 +34,57 @@ var custom = map[resource]description{
 
 // newOutside also returns the objects that are none of its own.
 func newOutside(objects []json.RawMessage, watcher json.RawMessage) (*outside, []json.RawMessage, error) {
-	byKind := map[[2]string]resource{}
-	for one, what := range custom {
-		byKind[[2]string{one.groupVersion, what.kind}] = one
-	}
-	answer, others := &outside{watcher: watcher, items: map[resource][]json.RawMessage{}}, []json.RawMessage{}
+	answer, others := &outside{
+		watcher: watcher, items: map[resource][]json.RawMessage{}, watches: map[resource][]chan json.RawMessage{},
+	}, []json.RawMessage{}
 	for _, raw := range objects {
-		var head struct{ APIVersion, Kind string }
-		if err := json.Unmarshal(raw, &head); err != nil {
+		one, _, err := identify(raw)
+		if err != nil {
 			return nil, nil, err
 		}
-		if one, ok := byKind[[2]string{head.APIVersion, head.Kind}]; ok {
-			answer.items[one] = append(answer.items[one], raw)
+		if one != nil {
+			answer.items[*one] = append(answer.items[*one], raw)
 		} else {
 			others = append(others, raw)
 		}
 	}
 	return answer, others, nil
+}
+
+// identify gives the custom resource of an object, nil if it is of another kind, and its name.
+func identify(raw json.RawMessage) (*resource, string, error) {
+	var head struct {
+		APIVersion, Kind string
+		Metadata         struct{ Name string }
+	}
+	if err := json.Unmarshal(raw, &head); err != nil {
+		return nil, "", err
+	}
+	for one, what := range custom {
+		if one.groupVersion == head.APIVersion && what.kind == head.Kind {
+			return &one, head.Metadata.Name, nil
+		}
+	}
+	return nil, head.Metadata.Name, nil
+}
+
+// set replaces the object of this name, and tells those who watch; false if it is none of its own.
+func (o *outside) set(raw json.RawMessage) bool {
+	one, name, err := identify(raw)
+	if err != nil || one == nil {
+		return false
+	}
+	o.lock.Lock()
+	defer o.lock.Unlock()
+	for i, item := range o.items[*one] {
+		if _, known, _ := identify(item); known == name {
+			o.items[*one][i] = raw
+		}
+	}
+	for _, watch := range o.watches[*one] {
+		watch <- raw
+	}
+	return true
 }
 
 func (o *outside) ServeHTTP(writer http.ResponseWriter, request *http.Request) {
@@ -86,9 +123,10 @@ func (o *outside) ServeHTTP(writer http.ResponseWriter, request *http.Request) {
 
 // get gives an object that is in no namespace.
 func (o *outside) get(writer http.ResponseWriter, one resource, name string) {
+	o.lock.Lock()
+	defer o.lock.Unlock()
 	for _, raw := range o.items[one] {
-		var head struct{ Metadata struct{ Name string } }
-		if err := json.Unmarshal(raw, &head); err == nil && head.Metadata.Name == name {
+		if _, known, err := identify(raw); err == nil && known == name {
 			say(writer, raw)
 			return
 		}
@@ -100,7 +138,7 @@ func (o *outside) get(writer http.ResponseWriter, one resource, name string) {
 	})
 }
 
-// list gives all objects of a kind; nothing changes while a case is decided, so that a watch says nothing.
+// list gives all objects of a kind, or says which change.
 func (o *outside) list(writer http.ResponseWriter, request *http.Request, one resource) {
 	query := request.URL.Query()
 	if query.Get("sendInitialEvents") == "true" {
@@ -108,12 +146,11 @@ func (o *outside) list(writer http.ResponseWriter, request *http.Request, one re
 		return
 	}
 	if query.Get("watch") != "" {
-		writer.Header().Set("Content-Type", "application/json")
-		writer.WriteHeader(http.StatusOK)
-		writer.(http.Flusher).Flush()
-		<-request.Context().Done()
+		o.watch(writer, request, one)
 		return
 	}
+	o.lock.Lock()
+	defer o.lock.Unlock()
 	items := o.items[one]
 	if items == nil {
 		items = []json.RawMessage{}
@@ -122,6 +159,25 @@ func (o *outside) list(writer http.ResponseWriter, request *http.Request, one re
 		"kind": custom[one].kind + "List", "apiVersion": one.groupVersion,
 		"metadata": object{"resourceVersion": "1"}, "items": items,
 	})
+}
+
+func (o *outside) watch(writer http.ResponseWriter, request *http.Request, one resource) {
+	changes := make(chan json.RawMessage, 64)
+	o.lock.Lock()
+	o.watches[one] = append(o.watches[one], changes)
+	o.lock.Unlock()
+	writer.Header().Set("Content-Type", "application/json")
+	writer.WriteHeader(http.StatusOK)
+	writer.(http.Flusher).Flush()
+	for {
+		select {
+		case raw := <-changes:
+			_ = json.NewEncoder(writer).Encode(object{"type": "MODIFIED", "object": raw})
+			writer.(http.Flusher).Flush()
+		case <-request.Context().Done():
+			return
+		}
+	}
 }
 
 // groups lists the API groups, or the one of this name.

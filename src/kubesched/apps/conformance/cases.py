@@ -127,7 +127,9 @@ async def _single(assembled: Assembled, case: Mapping[str, Any]) -> dict[str, An
 
 async def _sequence(assembled: Assembled, case: Mapping[str, Any]) -> dict[str, Any]:
     steps = []
-    for data in case["pods"]:
+    for place, data in enumerate(case["pods"]):
+        if (change := case.get("changes", {}).get(str(place))) is not None:
+            _change(assembled, change)
         pod = convert(data, Pod)
         explanation = await explain(assembled, pod)
         best = list(explanation.best_nodes)
@@ -139,6 +141,21 @@ async def _sequence(assembled: Assembled, case: Mapping[str, Any]) -> dict[str, 
             step["fitError"] = explanation.fit_error
         steps.append(step)
     return {"sequence": steps}
+
+
+def _change(assembled: Assembled, change: Mapping[str, Any]) -> None:
+    """Objects have become others, and time passes, before the next pod is decided about."""
+    documents = [("changes", manifest) for manifest in change["objects"]]
+    custom, others = split_declared(documents, assembled.objects.watched)
+    for new in (*custom, *decode_all(others)):
+        old = assembled.objects.of(type(new)).get(new.metadata.name, new.metadata.namespace)
+        if old is None:
+            assembled.handlers.add(new)
+        else:
+            assembled.handlers.update(old, new)
+    clock = assembled.foundation.services.clock
+    assert isinstance(clock, VirtualClock)  # `build_case` gave it
+    clock.tick(change["seconds"])
 
 
 async def _place(assembled: Assembled, pod: Pod, node_name: str) -> None:
