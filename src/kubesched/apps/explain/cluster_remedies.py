@@ -179,9 +179,8 @@ class _Trial:
         Replicas of the same workload do not count: one would wait instead of the other.
         """
         spec = replace(self._pod.spec, priority=priority, preemption_policy=PREEMPTS)
-        metadata = replace(self._pod.metadata, uid=f"{self._pod.metadata.uid}-tried")  # not the pod that is known
         try:
-            fit = self._evaluator.filter(self._cluster.templates.info(replace(self._pod, metadata=metadata, spec=spec)))
+            fit = self._evaluator.filter(self._cluster.templates.info(replace(self._pod, spec=spec)))
             for plugin in self._plugins if not fit.count else ():
                 _, best = plugin.dry_run(fit.state, fit.pod, fit.diagnosis())
                 for node in sorted(best):

@@ -106,6 +106,15 @@ def test_what_would_help(there: list[Any], pod: Any, expected: list[str]) -> Non
         assert simulation.explain(pod, seek_remedies=False) == before
 
 
+@pytest.mark.parametrize(("there", "pod", "expected"), CASES)
+def test_what_would_help_a_pod_of_the_cluster(there: list[Any], pod: Any, expected: list[str]) -> None:
+    """The same as for one that is only asked about."""
+    with Simulation() as simulation:
+        simulation.add(*there, pod)
+        found = simulation.explain(f"{pod.metadata.namespace}/{pod.metadata.name}")
+        assert [remedy.says for remedy in found.cluster_remedies] == expected
+
+
 def test_pods_that_every_node_has_take_room_on_a_new_one() -> None:
     """With the DaemonSet's pod on it, a fresh node has not enough left."""
     owner = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "d", "uid": "d", "controller": True}

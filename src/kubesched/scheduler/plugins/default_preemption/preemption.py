@@ -103,8 +103,11 @@ class Preemption(PostFilterPlugin):
     def dry_run(
         self, state: CycleState, pod: PodInfo, diagnosis: Diagnosis
     ) -> tuple[Mapping[str, Victims], Mapping[str, Victims]]:
-        """All candidates, and those that are equally good in the end. Nothing is changed; extenders are not asked."""
-        if self._obstacle(state, pod, diagnosis):
+        """All candidates, and those that are equally good in the end. Nothing is changed; extenders are not asked.
+
+        The pod counts as it is given here, not as the API server has it: it may be a hypothetical one.
+        """
+        if self.obstacle(state, pod.pod, diagnosis):
             return {}, {}
         candidates = self._search(state, pod, diagnosis, exhaustive=True).candidates
         return candidates, cheapest(candidates)
@@ -117,7 +120,7 @@ class Preemption(PostFilterPlugin):
         return Status(Code.SUCCESS, (f"{self.message_prefix}{choice}",))
 
     async def _preempt(self, state: CycleState, pod: PodInfo, diagnosis: Diagnosis) -> Answer:
-        if problem := self._obstacle(state, pod, diagnosis):
+        if problem := self.obstacle(state, self._newest(pod) or pod.pod, diagnosis):
             return None, Status.unschedulable(problem)
         started = self.handle.clock.monotonic()
         found = self._search(state, pod, diagnosis)
@@ -147,9 +150,6 @@ class Preemption(PostFilterPlugin):
     def _newest(self, pod: PodInfo) -> Pod | None:
         """None if the pod is gone, as it may be once others had a turn: nobody must be evicted for it then."""
         return self.handle.objects.of(Pod).get(pod.pod.metadata.name, pod.pod.metadata.namespace)
-
-    def _obstacle(self, state: CycleState, pod: PodInfo, diagnosis: Diagnosis) -> str:
-        return self.obstacle(state, self._newest(pod) or pod.pod, diagnosis)
 
     def _search(self, state: CycleState, pod: PodInfo, diagnosis: Diagnosis, *, exhaustive: bool = False) -> Found:
         rows = diagnosis.statuses.rows_open_to_preemption(self.handle.cluster)
