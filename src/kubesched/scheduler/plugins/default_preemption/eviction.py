@@ -23,6 +23,8 @@ _CLEARED: Final = NominatingInfo("")
 @dataclass(slots=True)
 class _InFlight:
     last_victim: Pod | None = None
+    kept_out: bool = False
+    """Whether the preemptor was refused when the queue last asked for it."""
 
 
 class Evictions:
@@ -46,6 +48,13 @@ class Evictions:
             return True
         known = self._handle.objects.of(Pod).get(last.metadata.name, last.metadata.namespace)
         return known is not None and not known.is_terminating
+
+    def keeps_out(self, uid: str) -> bool:
+        """As `is_running`, for the queue: remembers that an event which would have woken the preemptor was lost on it."""
+        is_running = self.is_running(uid)
+        if (running := self._in_flight.get(uid)) is not None:
+            running.kept_out = is_running
+        return is_running
 
     def start(self, preemptor: Preemptor, node_name: str, victims: Victims) -> None:
         """Evict in the background. Pods that are being deleted already need no call."""
@@ -73,13 +82,14 @@ class Evictions:
     async def _run(self, running: _InFlight, preemptor: Preemptor, node_name: str, to_evict: Sequence[Pod]) -> None:
         clock = self._handle.clock
         started = clock.monotonic()
-        went_well = in_memory = False
+        went_well = is_silent = False
         try:
             went_well = await self._clear_nominations(preemptor, node_name)
             *others, last = to_evict
             await self._evict_all(others, preemptor, node_name)
             running.last_victim = last
             in_memory = await self._evict(last, preemptor, node_name)
+            is_silent = in_memory or (running.kept_out and not self._is_placed(last))
         except ClientError as error:
             went_well = False
             log.error("Error occurred during async preemption", error, preemptor=preemptor.key, node=node_name)
@@ -88,7 +98,7 @@ class Evictions:
                 del self._in_flight[preemptor.uid]
             result, seconds = "success" if went_well else "error", clock.monotonic() - started
             self._handle.preemption_observer.evicted(preemptor.what, result, seconds, in_background=True)
-            if in_memory or not went_well:
+            if is_silent or not went_well:
                 # No event may come that wakes its pods, so they must try again by themselves.
                 self._handle.activate(preemptor.pods)
 
@@ -123,6 +133,14 @@ class Evictions:
             reporter=preemptor.scheduler_name,
         )
         return in_memory
+
+    def _is_placed(self, victim: Pod) -> bool:
+        """Whether its room is still to become free, with an event.
+
+        It is not where the victim's binding failed while its deletion waited: the room was free from then on, and the
+        deletion of a pod without a node wakes nobody.
+        """
+        return self._handle.cluster.pods.row_of(victim.metadata.uid) is not None
 
     def _stops_in_memory(self, victim: Pod) -> bool:
         uid = victim.metadata.uid

@@ -82,9 +82,9 @@ class DefaultPreemption(PreEnqueuePlugin, Preemption, PodGroupPostFilterPlugin):
     def pre_enqueue(self, pod: PodInfo) -> Status:
         member_of = pod.pod.spec.scheduling_group
         if member_of is None or not self._for_groups:
-            return Status.unresolvable(STILL_EVICTING) if self._evictions.is_running(pod.uid) else SUCCESS
+            return Status.unresolvable(STILL_EVICTING) if self._evictions.keeps_out(pod.uid) else SUCCESS
         group = self._groups.get(member_of.pod_group_name, pod.pod.metadata.namespace)
-        is_evicting = group is not None and self._evictions.is_running(group.metadata.uid)
+        is_evicting = group is not None and self._evictions.keeps_out(group.metadata.uid)
         return Status.unresolvable(GROUP_STILL_EVICTING) if is_evicting else SUCCESS
 
     async def pod_group_post_filter(

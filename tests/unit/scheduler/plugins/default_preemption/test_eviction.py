@@ -11,7 +11,7 @@ from kubesched.objects import Pod
 from kubesched.scheduler.framework import PodInfo, Victims
 from kubesched.scheduler.plugins.default_preemption.eviction import Evictions
 from kubesched.scheduler.plugins.default_preemption.preemptor import Preemptor
-from kubesched.testing import make_pod, make_pod_group
+from kubesched.testing import make_node, make_pod, make_pod_group
 from kubesched.testing.handle import FakeHandle
 
 PREEMPTOR = make_pod("p", priority=10)
@@ -129,6 +129,33 @@ def test_a_pod_in_pre_bind_is_stopped_there() -> None:
     evicting(LAST, handle=handle)
     assert handle.api.deleted == []
     assert handle.recorder.events[0][3].endswith("(in kube-scheduler memory).")
+
+
+@pytest.mark.parametrize(
+    ("leaves_node", "asks", "is_activated"),
+    [
+        pytest.param(True, True, True, id="its binding failed: the event that freed the room met a closed gate"),
+        pytest.param(True, False, False, id="nothing was refused: the event is still to be heard"),
+        pytest.param(False, True, False, id="it is still on the node: an event comes when it has left"),
+    ],
+)
+def test_a_victim_that_lost_its_node_before_its_deletion(leaves_node: bool, asks: bool, is_activated: bool) -> None:
+    """A pod without a node is deleted silently, so a preemptor that was kept out meanwhile must try by itself."""
+    handle = FakeHandle().load(make_node("n"), LAST)
+    info = handle.cluster.templates.info(PREEMPTOR)
+    evictions = Evictions(handle, "DefaultPreemption")
+
+    async def run() -> None:
+        evictions.start(Preemptor.of_pod(info), "n", Victims((LAST,)))
+        if leaves_node:
+            handle.cluster.displace(LAST.metadata.uid)
+        if asks:
+            assert evictions.keeps_out(info.uid)
+        await asyncio.gather(*handle.tasks)
+
+    asyncio.run(run())
+    assert handle.api.deleted == ["default/last"]
+    assert handle.activated == ([info] if is_activated else [])
 
 
 def test_less_important_nominated_pods_lose_their_claim() -> None:
