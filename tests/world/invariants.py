@@ -113,7 +113,7 @@ class Invariants:
             self._history.violated(f"{process} puts {pod.key} on {node_name}, which lacks cpu")
         if table.pod_count[row] > table.allowed_pods[row]:
             self._history.violated(f"{process} puts {pod.key} on {node_name}, which has too many pods")
-        # Its own ports only: a port may be taken twice already, by a binding that was carried out and answered with 504.
+        # Its own ports only: others may be taken twice, by a binding that was carried out and answered with 504.
         ports = Counter(port for info in on_node for port in info.template.host_ports)
         own = next(info.template.host_ports for info in on_node if info.uid == pod.metadata.uid)
         if any(ports[port] > 1 for port in own):

@@ -24,7 +24,7 @@ _CLEARED: Final = NominatingInfo("")
 class _InFlight:
     last_victim: Pod | None = None
     kept_out: bool = False
-    """Whether the preemptor was refused when the queue last asked for it."""
+    """Whether the queue was refused the preemptor when it last asked, so that the event which woke it was lost."""
 
 
 class Evictions:
@@ -50,7 +50,7 @@ class Evictions:
         return known is not None and not known.is_terminating
 
     def keeps_out(self, uid: str) -> bool:
-        """As `is_running`, for the queue: remembers that an event which would have woken the preemptor was lost on it."""
+        """As `is_running`, for the queue; remembers the answer."""
         is_running = self.is_running(uid)
         if (running := self._in_flight.get(uid)) is not None:
             running.kept_out = is_running
