@@ -41,6 +41,8 @@ def node_part(monitor: ClusterMonitor, total: int, rows: int, width: int) -> tup
     """The nodes in so many lines, or how full they are if that would show only a few; and the lines that it takes."""
     if total > 4 * rows:
         parts = monitor.filling()
+        if len(parts) > rows:  # a low terminal: fifths instead of tenths
+            parts = [sum(pair) for pair in zip(parts[::2], parts[1::2], strict=True)]
         return _filling(parts), len(parts)
     shown = rows - 1 if total > rows else rows
     return _nodes(monitor.node_lines(shown), total, width), rows
@@ -73,9 +75,10 @@ def _nodes(lines: list[NodeLine], total: int, width: int) -> RenderableType:
 
 def _filling(parts: list[int]) -> RenderableType:
     table = Table("cpu requested", "nodes", "", box=None, padding=(0, 1), header_style="dim")
-    most = max(parts) or 1
+    most, step = max(parts) or 1, 100 // len(parts)
     for number, count in enumerate(parts):
-        table.add_row(f"{number * 10}–{number * 10 + 10} %", f"{count:,}", Text("█" * round(count / most * 40), "cyan"))
+        percent = f"{number * step}–{(number + 1) * step} %"
+        table.add_row(percent, f"{count:,}", Text("█" * round(count / most * 40), "cyan"))
     return table
 
 

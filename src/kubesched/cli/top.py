@@ -10,6 +10,7 @@ import termios
 import tty
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -39,7 +40,6 @@ from kubesched.cli.cluster_view import (
     node_part,
     pod_counts,
     shortened,
-    time_text,
 )
 from kubesched.cli.options import KubeconfigFile, Moment, ObjectFiles, Output, OutputFormat, objects_of
 from kubesched.config import FeatureGates
@@ -168,6 +168,7 @@ def screen(cluster: Top, console: Console) -> RenderableType:
     picture, (rows, waiting) = cluster.monitor.picture(), cluster.waiting()
     above = _header(cluster, picture, console.width)
     below = Text("q: quit · why a pod waits, and what would help: kubesched explain NAMESPACE/POD", "dim")
+    below.truncate(console.width, overflow="ellipsis")
     headings = 3 if waiting else 2
     room = console.height - headings - height_of(above, console) - height_of(below, console)
     pending_rows = min(waiting, max(FEWEST, room // 3))
@@ -251,7 +252,12 @@ def _pending(rows: list[QueueRow], total: int, most: int, width: int) -> Rendera
         pod = shortened(row.pod.removeprefix("default/"), longest)
         style = "red" if row.place == "unschedulable" else "yellow"
         reason = escape(row.message or NOT_TRIED)
-        table.add_row(time_text(row.created), escape(pod), Text(row.place, style), reason)
+        table.add_row(_day_and_time(row.created), escape(pod), Text(row.place, style), reason)
     if total > len(shown):
         table.add_row("", f"… and {total - len(shown):,} more", "", "", style="dim")
     return table
+
+
+def _day_and_time(at: datetime | None) -> str:
+    """A pod may have waited for days."""
+    return at.astimezone().strftime("%b %d %H:%M") if at is not None else ""

@@ -23,6 +23,7 @@ from kubesched.config import FeatureGates
 from kubesched.objects import Event
 from kubesched.objects.meta import ObjectMeta, ObjectReference
 from kubesched.testing import make_node, make_pod
+from kubesched.traces import Change, ChangeType, Header, TraceWriter
 
 MANIFESTS = """
 apiVersion: v1
@@ -46,7 +47,7 @@ status:
 ---
 apiVersion: v1
 kind: Pod
-metadata: {name: big, namespace: shop}
+metadata: {name: big, namespace: shop, creationTimestamp: "2026-01-02T09:00:00Z"}
 spec: {containers: [{name: c, image: x, resources: {requests: {cpu: "8"}}}]}
 status:
   phase: Pending
@@ -91,6 +92,7 @@ def shown(tmp_path: Path, capsys: pytest.CaptureFixture[str], *arguments: str) -
         pytest.param("NotReady,cordoned", id="what is wrong with a node"),
         pytest.param("unschedulable  0/2 nodes [are] available", id="the scheduler's reason, and no markup"),
         pytest.param("no scheduler has reported about it yet", id="a pod without any reason"),
+        pytest.param("Jan 02 09:00  shop/big", id="since when a pod waits, with the day"),
         pytest.param("it has scheduling gates: quota", id="gates"),
         pytest.param("pod/runs  Scheduled  to a", id="the last placements, where there are no events"),
     ],
@@ -189,6 +191,35 @@ def test_a_cluster_that_cannot_be_read_is_one_clear_line(tmp_path: Path, answers
     assert answers or str(port) in errors
 
 
+@pytest.mark.parametrize(
+    ("moment", "expected"),
+    [
+        pytest.param("5s", (1, 0), id="before the pod comes"),
+        pytest.param("15s", (1, 1), id="while it waits"),
+        pytest.param("2023-11-14T22:13:45Z", (2, 0), id="a time of day, when it has a node"),
+        pytest.param("", (2, 1), id="the end, where a second pod waits"),
+    ],
+)
+def test_a_moment_of_a_trace(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], moment: str, expected: tuple[int, int]
+) -> None:
+    """Nodes and pods as they were then; without a moment, as they were at the end."""
+    start, path = 1_700_000_000.0, tmp_path / "t.jsonl.zst"
+    with TraceWriter.create(path, Header(started=start, source="record", kubernetes="v1.37.1")) as writer:
+        writer.write(Change(time=start, type=ChangeType.ADDED, object=make_node("small", cpu="1")))
+        writer.write(Change(time=start + 10, type=ChangeType.ADDED, object=make_pod("web", cpu="2")))
+        writer.write(Change(time=start + 20, type=ChangeType.ADDED, object=make_node("large", cpu="4")))
+        bound = make_pod("web", cpu="2", node="large")
+        writer.write(Change(time=start + 21, type=ChangeType.MODIFIED, object=bound))
+        writer.write(Change(time=start + 30, type=ChangeType.ADDED, object=make_pod("db", cpu="8")))
+        writer.end(start + 60)
+    with pytest.raises(SystemExit):
+        main(["top", "-f", str(path), "-o", "json", *(["--at", moment] if moment else [])])
+    data = json.loads(capsys.readouterr().out)
+    assert (data["summary"]["nodes"], data["waiting"]) == expected
+    assert data["cluster"] == f"{path} at {moment}".removesuffix(" at ")
+
+
 def test_a_moment_needs_a_trace(capsys: pytest.CaptureFixture[str]) -> None:
     """A live cluster has only now."""
     with pytest.raises(SystemExit):
@@ -229,7 +260,7 @@ def test_the_live_view_says_when_the_cluster_is_out_of_reach() -> None:
     assert "no connection" not in drawn(nodes, events)
 
 
-@pytest.mark.parametrize(("width", "height"), [(80, 24), (120, 40), (200, 60)])
+@pytest.mark.parametrize(("width", "height"), [(60, 20), (80, 24), (120, 40), (200, 60)])
 @pytest.mark.parametrize("nodes", [0, 3, 30, 300])
 @pytest.mark.parametrize("pods", [0, 2, 100])
 def test_the_live_view_fits_the_terminal(width: int, height: int, nodes: int, pods: int) -> None:

@@ -167,7 +167,7 @@ class ClusterMonitor:
     def __init__(
         self, assembled: Assembled, attempts: AttemptCounts, events: LastEvents, *, schedules: bool = True
     ) -> None:
-        """`schedules`: whether this scheduler decides. If not, who waits is told by the conditions of the pods."""
+        """`schedules`: whether this scheduler decides. If not, who waits is read from the conditions of the pods."""
         self._assembled = assembled
         self._attempts = attempts
         self._schedules = schedules
@@ -211,7 +211,7 @@ class ClusterMonitor:
         return places[UNSCHEDULABLE], places[GATED]
 
     def placements(self, most: int) -> list[EventLine]:
-        """The last pods that got a node, oldest first, as the conditions of the pods tell."""
+        """The last pods that got a node, oldest first, as the pods' conditions say."""
         return last_placements(self._assembled.objects.of(Pod), most)
 
     def node_lines(self, most: int) -> list[NodeLine]:
