@@ -38,6 +38,7 @@ COMMANDS: Final[dict[str, LazyCommand]] = {
     ),
     "explain": LazyCommand("kubesched.cli.explain", "Say why a pod is where it is, or nowhere, and what would help."),
     "page": LazyCommand("kubesched.cli.page", "Show a cluster in a browser: its nodes, its queue, every decision."),
+    "top": LazyCommand("kubesched.cli.top", "Show a cluster in the terminal: its nodes, who waits and why, live."),
     "record": LazyCommand("kubesched.cli.record", "Record what happens in a cluster, as a trace."),
     "trace": LazyCommand("kubesched.cli.trace", "Look into traces, cut them, and convert from and to other formats."),
     "capacity": LazyCommand("kubesched.cli.capacity", "Count how many more pods fit, and find the nodes for more."),

@@ -61,7 +61,7 @@ class NodeMap:
         return {
             "rows": rows,
             "names": [node.name for node in nodes],
-            "ready": [int(_is_ready(node)) for node in nodes],
+            "ready": [int(is_ready(node)) for node in nodes],
             "cordoned": [int(node.spec.unschedulable) for node in nodes],
             "taints": {"values": taints, "index": taint_ids},
             "labels": _labels(nodes),
@@ -83,7 +83,7 @@ class NodeMap:
         return {
             "row": row,
             "name": node.name,
-            "ready": int(_is_ready(node)),
+            "ready": int(is_ready(node)),
             "cordoned": int(node.spec.unschedulable),
             "taints": _taints(node),
             "labels": dict(node.metadata.labels),
@@ -166,6 +166,6 @@ def _taints(node: Node) -> list[str]:
     return [f"{taint.key}{f'={taint.value}' if taint.value else ''}:{taint.effect}" for taint in node.spec.taints]
 
 
-def _is_ready(node: Node) -> bool:
+def is_ready(node: Node) -> bool:
     """A node without that condition is one of a file or of a test: nobody says that it is not."""
     return all(item.status == "True" for item in node.status.conditions if item.type == "Ready")

@@ -13,6 +13,7 @@ import msgspec
 from kubesched.apps.page.source import PageSource
 from kubesched.apps.plan.what_if import why_waiting
 from kubesched.objects import Pod
+from kubesched.scheduler.build import Assembled
 from kubesched.scheduler.framework import Action, ClusterEvent, QueuedPod
 
 MOST_ROWS: Final = 500
@@ -68,7 +69,7 @@ class Waiting(NamedTuple):
 
 def queue_view(source: PageSource, wanted: QueueFilter) -> dict[str, Any]:
     """The first rows that match, the longest waiting first, how many there are, and what can be filtered by."""
-    everything = list(_scheduler_queue(source) if source.schedules else _by_conditions(source))
+    everything = list(_scheduler_queue(source) if source.schedules else waiting_by_conditions(source.assembled))
     matching = [one for one in everything if wanted.matches(one.place, one.pod)]
     shown = nsmallest(MOST_ROWS, matching, key=_age)
     return {
@@ -101,8 +102,9 @@ def _waiting_pods(source: PageSource) -> Iterable[Any]:
     return ()
 
 
-def _by_conditions(source: PageSource) -> Iterator[Waiting]:
-    for pod in source.assembled.objects.of(Pod):
+def waiting_by_conditions(assembled: Assembled) -> Iterator[Waiting]:
+    """Of another process' scheduler."""
+    for pod in assembled.objects.of(Pod):
         if pod.spec.node_name or pod.is_terminal:
             continue
         if pod.spec.scheduling_gates:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Container, Iterator
+import asyncio
+from collections import Counter, deque
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
+from heapq import nlargest
 from itertools import count
 from typing import Final
 
 from kubesched.apps.page.history import Placements
+from kubesched.apps.page.node_map import is_ready
+from kubesched.apps.page.queue_view import GATED, UNSCHEDULABLE, waiting_by_conditions
 from kubesched.clock import Clock
 from kubesched.objects import Event, Node, Pod
 from kubesched.scheduler.build import Assembled
@@ -20,15 +24,17 @@ from kubesched.scheduler.state.queue.observer import SubQueue
 RATE_SECONDS: Final = 2.0
 EVENTS_KEPT: Final = 200
 ZONE: Final = "topology.kubernetes.io/zone"
+LONG_AGO: Final = datetime.min.replace(tzinfo=UTC)
 
 
 class AttemptCounts:
     """An `AttemptObserver` that counts, and knows how many decisions there were in the last seconds."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, placements: Placements | None = None) -> None:
+        """`placements`: where another scheduler's are counted, if that is the one in question."""
         self._clock = clock
         self._marks: deque[tuple[float, int]] = deque()
-        self.placements = Placements()
+        self.placements = placements or Placements()
         self.rejected_pods = 0
 
     def algorithm_ran(self, seconds: float) -> None: ...
@@ -78,13 +84,19 @@ class LastEvents:
     def __init__(self) -> None:
         self._lines: deque[EventLine] = deque(maxlen=EVENTS_KEPT)
         self._numbers = count(1)
+        self.listed = asyncio.Event()
+        """Set once the first list has come."""
+        self.problem = ""
+        """Why nothing can be heard from the server at present; for a reflector that reports its interruptions here."""
 
     def expect(self, value: Event) -> None: ...
 
     async def replace(self, objects: dict[str, Event], unreadable: set[str]) -> None:
         if not self._lines:
-            for event in list(objects.values())[-EVENTS_KEPT:]:
+            for event in nlargest(EVENTS_KEPT, objects.values(), key=lambda event: _last_seen(event) or LONG_AGO)[::-1]:
                 self.put(event)
+        self.listed.set()
+        self.problem = ""
 
     def put(self, value: Event) -> None:
         about = value.regarding
@@ -92,7 +104,7 @@ class LastEvents:
             number=next(self._numbers),
             at=_last_seen(value),
             kind=about.kind,
-            name=f"{about.namespace}/{about.name}" if about.namespace not in ("", "default") else about.name,
+            name=_short_key(about.namespace, about.name),
             reason=value.reason,
             note=value.note,
             is_warning=value.type == "Warning",
@@ -100,6 +112,12 @@ class LastEvents:
         self._lines.append(line)
 
     def remove(self, key: str, final: Event | None) -> None: ...
+
+    def broken(self, error: Exception) -> None:
+        self.problem = str(error)
+
+    def resumed(self) -> None:
+        self.problem = ""
 
     def since(self, number: int) -> list[EventLine]:
         return [line for line in self._lines if line.number > number]
@@ -146,15 +164,20 @@ class ClusterSummary:
 class ClusterMonitor:
     """Takes pictures of the cluster as the scheduler knows it."""
 
-    def __init__(self, assembled: Assembled, attempts: AttemptCounts, events: LastEvents) -> None:
+    def __init__(
+        self, assembled: Assembled, attempts: AttemptCounts, events: LastEvents, *, schedules: bool = True
+    ) -> None:
+        """`schedules`: whether this scheduler decides. If not, who waits is read from the conditions of the pods."""
         self._assembled = assembled
         self._attempts = attempts
+        self._schedules = schedules
         self.events = events
 
     def picture(self) -> ClusterSummary:
-        queue = self._assembled.queue.counts()
         starting = running = ending = unbound = 0
         for pod in self._assembled.objects.of(Pod):
+            if pod.is_terminal:
+                continue
             if pod.is_terminating:
                 ending += 1
             elif not pod.spec.node_name:
@@ -163,11 +186,11 @@ class ClusterMonitor:
                 running += 1
             else:
                 starting += 1
-        unschedulable, gated = queue.get(SubQueue.UNSCHEDULABLE, 0), queue.get(SubQueue.GATED, 0)
+        unschedulable, gated = self._without_a_place()
         nodes = list(self._assembled.objects.of(Node))
         return ClusterSummary(
             nodes=len(nodes),
-            ready_nodes=sum(_is_ready(node) for node in nodes),
+            ready_nodes=sum(is_ready(node) for node in nodes),
             waiting=max(0, unbound - unschedulable - gated),
             unschedulable=unschedulable,
             gated=gated,
@@ -178,6 +201,18 @@ class ClusterMonitor:
             rejected=self._attempts.rejected_pods,
             decisions_per_second=self._attempts.per_second(),
         )
+
+    def _without_a_place(self) -> tuple[int, int]:
+        """How many pods are unschedulable, and how many gated."""
+        if self._schedules:
+            queue = self._assembled.queue.counts()
+            return queue.get(SubQueue.UNSCHEDULABLE, 0), queue.get(SubQueue.GATED, 0)
+        places = Counter(one.place for one in waiting_by_conditions(self._assembled) if not one.pod.is_terminating)
+        return places[UNSCHEDULABLE], places[GATED]
+
+    def placements(self, most: int) -> list[EventLine]:
+        """The last pods that got a node, oldest first, as the pods' conditions say."""
+        return last_placements(self._assembled.objects.of(Pod), most)
 
     def node_lines(self, most: int) -> list[NodeLine]:
         """The first nodes by the number in their name."""
@@ -194,13 +229,41 @@ class ClusterMonitor:
         return parts
 
 
+def last_placements(pods: Iterable[Pod], most: int) -> list[EventLine]:
+    """Those of which a condition says when."""
+    placed = [
+        (one.last_transition_time, pod.key, pod)
+        for pod in pods
+        if pod.spec.node_name
+        for one in pod.status.conditions
+        if one.type == "PodScheduled" and one.status == "True" and one.last_transition_time is not None
+    ]
+    last = nlargest(most, placed, key=lambda one: one[:2])[::-1]
+    return [
+        EventLine(
+            number=number,
+            at=at,
+            kind="Pod",
+            name=_short_key(pod.metadata.namespace, pod.metadata.name),
+            reason="Scheduled",
+            note=f"to {pod.spec.node_name}",
+            is_warning=False,
+        )
+        for number, (at, _, pod) in enumerate(last, 1)
+    ]
+
+
+def _short_key(namespace: str, name: str) -> str:
+    return f"{namespace}/{name}" if namespace not in ("", "default") else name
+
+
 def _last_seen(event: Event) -> datetime | None:
     again = event.series.last_observed_time if event.series is not None else None
     return again or event.event_time or event.metadata.creation_timestamp
 
 
 def _node_line(table: NodeTable, row: int, node: Node) -> NodeLine:
-    state = "" if _is_ready(node) else "NotReady"
+    state = "" if is_ready(node) else "NotReady"
     if node.spec.unschedulable:
         state = f"{state},cordoned".lstrip(",")
     return NodeLine(
@@ -224,7 +287,3 @@ def _devices(table: NodeTable, row: int) -> Iterator[str]:
 def _part(table: NodeTable, resource: int, row: int) -> float:
     offered = table.allocatable[resource][row]
     return float(table.requested[resource][row] / offered) if offered else 0.0
-
-
-def _is_ready(node: Node) -> bool:
-    return any(item.type == "Ready" and item.status == "True" for item in node.status.conditions)
