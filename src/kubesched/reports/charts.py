@@ -46,10 +46,10 @@ class LogAxis:
 
 
 class LinearAxis:
-    """From the least value, or from 0 if that is not far, to a round number above the most."""
+    """From the least value, or from 0 if that is a third of the most or less, to a round number above the most."""
 
     def __init__(self, least: float, most: float, start: float, end: float) -> None:
-        low = 0.0 if 0 <= least <= most / 2 else least
+        low = 0.0 if 0 <= least <= most / 3 else least
         span = (most - low) or 1.0
         rough = span / 5
         magnitude = 10.0 ** math.floor(math.log10(rough))
