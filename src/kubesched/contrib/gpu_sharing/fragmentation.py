@@ -147,7 +147,10 @@ class Workload:
 def shapes_of(pods: Iterable[Pod]) -> Counter[PodShape]:
     """How often each shape occurs."""
     templates = ClusterTables().templates
-    return Counter(PodShape.of(templates.info(pod).template) for pod in pods)
+    shapes: Counter[PodShape] = Counter()
+    for template, count in Counter([templates.info(pod).template for pod in pods]).items():
+        shapes[PodShape.of(template)] += count
+    return shapes
 
 
 def workload_args(pods: Iterable[Pod]) -> list[dict[str, Any]]:
