@@ -1,9 +1,10 @@
-"""What the page costs: the first state, a decision, viewers while nothing happens, and viewers while pods are placed.
+"""What the page costs: the first state, a decision, remembering decisions, and viewers, idle and while pods are placed.
 
     python benchmarks/page.py [--nodes 5000] [--pods 50000] [--rounds 5]
 
 Viewers have a process of their own and read everything that they are sent. Costs are CPU time of the process that
 schedules and serves, so that a busy machine does not change them; a decision's time is measured on the clock, too.
+What is compared is measured in turns.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from random import Random
 from typing import Any
 from urllib.parse import urlsplit
 
-from kubesched.apps.page.decision_view import decision_of
+from kubesched.apps.page.app import Page
+from kubesched.apps.page.decision_memory import DecisionMemory
 from kubesched.apps.page.mirror import Mirror
 from kubesched.apps.page.policies import NO_EVENTS, Policy
 from kubesched.apps.page.server import PageServer
@@ -40,11 +42,15 @@ PODS_PER_ROUND = 20_000
 IDLE_SECONDS = 10.0
 
 
-def make_source(nodes: int, pods: int) -> PageSource:
+def make_source(nodes: int, pods: int, *, remembers: bool = True) -> PageSource:
     policy, clock, api = Policy(gates=FeatureGates.parse("")), SystemClock(), MemoryApi()
-    dependencies = Dependencies(api=api, recorder=NO_EVENTS, clock=clock, random=Random(0))  # noqa: S311 - decides ties
+    memory = DecisionMemory(clock) if remembers else None
+    random = Random(0)  # noqa: S311 - decides ties
+    dependencies = Dependencies(api=api, recorder=NO_EVENTS, clock=clock, random=random, decision_observer=memory)
     assembled = build_virtual_scheduler(None, policy.gates, dependencies)
     api.connect(assembled.objects, assembled.handlers)
+    if memory is not None:
+        memory.follow(assembled.objects)
     for number in range(nodes):
         node = make_node(f"node-{number}", cpu="32", memory="128Gi", zone=f"zone-{number % 3}")
         assembled.handlers.add(completed(node))
@@ -58,6 +64,7 @@ def make_source(nodes: int, pods: int) -> PageSource:
         clock=clock,
         policy=policy,
         schedules=True,
+        memory=memory,
     )
 
 
@@ -142,18 +149,67 @@ async def measure_questions(source: PageSource) -> None:
     started = time.process_time()
     await mirror.ask(lambda _: None)
     print(f"making the mirror: {time.process_time() - started:.1f} s of CPU, once")
-    times, costs = [], []
-    for number in range(0, 2000, 100):
-        key = f"default/pod-{number}"
+    mirror.close()
+    page = Page(source)
+    await answer(page, "/api/decision/default/pod-0?now")
+    bound = [f"/api/decision/default/pod-{number}?now" for number in range(0, 2000, 100)]
+    await measure_decisions("a decision, evaluated now", page, bound)
+    huge = completed(make_pod("huge", cpu="1000"))
+    source.assembled.handlers.add(huge)
+    await measure_decisions("a decision about a pod that fits nowhere", page, ["/api/decision/default/huge?now"] * 10)
+    source.assembled.handlers.delete(huge)
+    taken = [completed(make_pod(f"taken-{number}", cpu="100m")) for number in range(20)]
+    for pod in taken:
+        source.assembled.handlers.add(pod)
+    while await source.assembled.scheduler.schedule_pending():
+        pass
+    await measure_decisions("a decision as it was taken", page, [f"/api/decision/{pod.key}" for pod in taken])
+    page.close()
+
+
+async def measure_decisions(what: str, page: Page, paths: list[str]) -> None:
+    """From the request to the whole answer as text."""
+    times, costs, sizes = [], [], []
+    for path in paths:
         wall, cpu = time.perf_counter(), time.process_time()
-        await mirror.ask(lambda simulation, key=key: decision_of(simulation, key, source.clock))  # type: ignore[misc]
+        sizes.append(len(await answer(page, path)))
         times.append((time.perf_counter() - wall) * 1000)
         costs.append((time.process_time() - cpu) * 1000)
     print(
-        f"a decision: {statistics.median(times):.0f} ms (worst {max(times):.0f} ms), "
-        f"{statistics.median(costs):.0f} ms of CPU"
+        f"{what}: {statistics.median(times):.0f} ms (worst {max(times):.0f} ms), "
+        f"{statistics.median(costs):.0f} ms of CPU, {statistics.median(sizes) / 1e6:.2f} MB"
     )
-    mirror.close()
+
+
+async def answer(page: Page, address: str) -> bytes:
+    path, _, query = address.partition("?")
+    sent: list[Any] = []
+
+    async def receive() -> Any:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    scope = {"type": "http", "method": "GET", "path": path, "query_string": query.encode(), "headers": []}
+    await page.app(scope, receive, send)
+    content = b"".join(message.get("body", b"") for message in sent)
+    if sent[0]["status"] != 200:
+        raise SystemExit(f"{address}: {content.decode()}")
+    return content
+
+
+async def measure_remembering(nodes: int, pods: int, rounds: int) -> None:
+    """Of two schedulers without a page, one of which remembers."""
+    plain, remembering = make_source(nodes, pods, remembers=False), make_source(nodes, pods)
+    await place(plain, "warm")
+    await place(remembering, "warm")
+    ratios = []
+    for number in range(rounds):
+        without = await place(plain, f"plain-{number}")
+        ratios.append(await place(remembering, f"remembered-{number}") / without)
+    more = statistics.median(ratios) - 1
+    print(f"remembering decisions: {more:+.1%} CPU per pod ({min(ratios) - 1:+.1%} to {max(ratios) - 1:+.1%})")
 
 
 async def main() -> None:
@@ -162,8 +218,9 @@ async def main() -> None:
     parser.add_argument("--pods", type=int, default=50_000)
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
-    source = make_source(options.nodes, options.pods)
     print(f"{options.nodes:,} nodes, {options.pods:,} pods")
+    await measure_remembering(options.nodes, options.pods, options.rounds)
+    source = make_source(options.nodes, options.pods)
     await measure_questions(source)
     await place(source, "warm")
     server = PageServer(replace(source))

@@ -209,9 +209,9 @@ class Page:
         """As it was taken, if that is known and not `?now` is asked for; else as it would be taken now."""
         key, clock = _pod_of(request), self._source.clock
         started = clock.monotonic()
-        decision, taken = None, None
+        decision = None
+        pod, taken, answers = await self._source.read(lambda: self._remembered(key))
         if "now" not in request.query_params:
-            pod, taken, answers = await self._source.read(lambda: self._remembered(key))
             if pod is not None and taken is not None and answers is not None:
                 decision = await asyncio.to_thread(taken_decision, pod, taken, answers)
             elif self._source.recorded is not None:
@@ -219,6 +219,7 @@ class Page:
         if decision is None:
             decision = await self._mirror.ask(lambda simulation: decision_of(simulation, key, clock))
             decision["taken"] = taken_facts(taken) if taken is not None else None
+            decision["basis"]["canShowTaken"] = answers is not None or self._source.recorded is not None
         return {**decision, "milliseconds": round((clock.monotonic() - started) * 1000, 1)}
 
     def _remembered(self, key: str) -> tuple[Pod | None, Taken | None, TakenAnswers | None]:

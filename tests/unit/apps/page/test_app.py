@@ -7,7 +7,7 @@ from starlette.applications import Starlette
 from tests.unit.apps.page.conftest import Asked, small_cluster, source_of
 
 from kubesched.apps.page.app import Page
-from kubesched.testing import make_node
+from kubesched.testing import make_node, make_pdb, make_pod
 
 
 async def test_a_pod_that_fits_nowhere(ask: Asked) -> None:
@@ -130,4 +130,25 @@ async def test_every_filter_on_every_node() -> None:
     assert all(column["NodeResourcesFit"].values())
     assert "TaintToleration" in table["passed"]
     assert {step["point"] for step in decision["steps"] if "seconds" in step} >= {"PreFilter", "Filter", "PostFilter"}
+    page.close()
+
+
+async def test_the_budgets_of_victims() -> None:
+    """Each victim has its priority, and the budgets of its own namespace that select it."""
+    page = Page(
+        source_of(
+            [
+                make_node("node-1", cpu="4"),
+                make_pod("cheap", cpu="4", node="node-1", labels={"app": "web"}, priority=5),
+                make_pod("urgent", cpu="4", priority=1000),
+                make_pdb("web", selector={"matchLabels": {"app": "web"}}, disruptions_allowed=1),
+                make_pdb("db", selector={"matchLabels": {"app": "db"}}),
+                make_pdb("elsewhere", namespace="other", selector={"matchLabels": {"app": "web"}}),
+            ]
+        )
+    )
+    _, decision = await Asked(page)("/api/decision/default/urgent")
+    (candidate,) = decision["preemption"]["candidates"]
+    assert candidate["victims"] == [{"key": "default/cheap", "priority": 5, "budgets": [{"name": "web", "allowed": 1}]}]
+    assert candidate["pdbViolations"] == 0
     page.close()

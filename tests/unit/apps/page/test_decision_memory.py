@@ -75,7 +75,7 @@ async def test_a_decision_stays_what_it_was_though_the_cluster_changes() -> None
     for place, total in enumerate(taken["scores"]["totals"]):
         assert sum(one["scores"][place] * one["weight"] for one in taken["scores"]["plugins"]) == total
     _, now = await ask("/api/decision/default/web-2?now")
-    assert now["basis"]["kind"] == "now"
+    assert now["basis"] == {"kind": "now", "canShowTaken": True}
     assert now["best"] == ["node-4"]
     page.close()
 
@@ -104,7 +104,7 @@ async def test_pods_that_came_bound_are_evaluated_now() -> None:
     await schedule(assembled, *small_cluster())
     page = Page(page_of(assembled, memory, clock))
     _, decision = await Asked(page)("/api/decision/default/web-1")
-    assert (decision["basis"]["kind"], decision["taken"]) == ("now", None)
+    assert (decision["basis"], decision["taken"]) == ({"kind": "now", "canShowTaken": False}, None)
     page.close()
 
 

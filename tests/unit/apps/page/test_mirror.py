@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
+import json
 
 import pytest
 from msgspec.structs import replace
 from tests.unit.apps.page.conftest import small_cluster, source_of
 
 from kubesched.apps.page.mirror import MOST_QUESTIONS, BusyError, Mirror
+from kubesched.apps.page.policies import RunningPolicy
 from kubesched.apps.simulate.simulation import Simulation
+from kubesched.config import FeatureGates, load_config
 from kubesched.objects import Node, Pod
+from kubesched.scheduler.reload import adopt, prepare
 from kubesched.testing import make_node, make_pod
+
+HEADER = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
 
 
 def best(simulation: Simulation) -> list[str]:
@@ -67,4 +74,27 @@ async def test_too_many_questions() -> None:
     with pytest.raises(BusyError, match="try again"):
         await mirror.ask(lambda _: 1)
     assert await asyncio.gather(*asked) == [1] * MOST_QUESTIONS
+    mirror.close()
+
+
+async def test_questions_are_answered_by_the_configuration_after_a_reload() -> None:
+    """The mirror decides by what the scheduler decides by, and knows all objects still."""
+    source = source_of(small_cluster())
+    assembled = source.assembled
+    source = dataclasses.replace(source, policy=RunningPolicy(assembled, FeatureGates.parse("")))
+    mirror = Mirror(source)
+    assert await mirror.ask(best) == ["node-2"]
+    before = source.policy.version()
+
+    most = {"type": "MostAllocated", "resources": [{"name": "cpu", "weight": 1}]}
+    fit = {"name": "NodeResourcesFit", "args": {"scoringStrategy": most}}
+    only_fit = {"score": {"disabled": [{"name": "NodeResourcesBalancedAllocation"}]}}
+    config = load_config(json.dumps({**HEADER, "profiles": [{"pluginConfig": [fit], "plugins": only_fit}]}))
+    adopt(assembled, prepare(assembled, config, {}, []))
+    assert source.policy.version() is not before
+    assert "MostAllocated" in source.policy.text()
+    assert await mirror.ask(best) == ["node-1"]
+
+    assembled.handlers.add(make_pod("other", cpu="1", node="node-1"))
+    assert await mirror.ask(best) == ["node-3"]
     mirror.close()

@@ -4,7 +4,7 @@ import { ask, podPath } from "./api.js";
 import { cluster, labelKeys, listen, share } from "./cluster.js";
 import { heat, isDark, kind, themed } from "./colours.js";
 import { atMostEvery, fill, h, select } from "./dom.js";
-import { amount, byName, count, percent, resourceName, since } from "./format.js";
+import { amount, byName, count, moment, percent, resourceName, since } from "./format.js";
 import { layout } from "./map_layout.js";
 import { choose, go } from "./route.js";
 
@@ -82,7 +82,7 @@ class MapView {
       const found = await ask(`api/decision/${podPath(key)}`);
       const scores = new Map(found.scores.nodes.map((name, place) => [name, found.scores.totals[place]]));
       const values = [...scores.values()];
-      this.decision = { key, scores, low: Math.min(...values), high: Math.max(...values), best: new Set(found.best) };
+      this.decision = { key, scores, low: Math.min(...values), high: Math.max(...values), best: new Set(found.best), basis: found.basis };
       this.changed({ all: true });
     } catch (error) {
       this.decision = null;
@@ -393,6 +393,7 @@ class MapView {
           { class: "chip" },
           "points for ",
           h("a", { href: `#/pod/${podPath(this.decision.key)}` }, this.decision.key),
+          basisNote(this.decision.basis),
           h("button", { class: "quiet", title: "Back to filling", onclick: () => this.dropPod() }, "×"),
         ),
     );
@@ -599,6 +600,12 @@ function bar(node, resource) {
     h("dt", {}, resourceName(resource)),
     h("dd", {}, h("i", {}, h("b", { style: { width: `${Math.min(100, 100 * part)}%`, background: heat(part) } })), h("span", {}, `${amount(resource, node.requested[resource] || 0)} of ${amount(resource, node.allocatable[resource])}`)),
   ];
+}
+
+/** Of which time the points are, unless they are of now. */
+function basisNote(basis) {
+  if (!basis || basis.kind === "now") return null;
+  return h("small", {}, basis.kind === "taken" ? ` as it was decided ${moment(basis.at)}` : ` on the recorded state in which it got its node, ${moment(basis.at)}`);
 }
 
 function podLine(pod) {

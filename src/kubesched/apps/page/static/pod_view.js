@@ -85,7 +85,7 @@ export function podView(frame, route) {
       return h("p", { class: "basis taken" }, h("b", {}, "On the recorded state in which it got its node"), `, ${moment(decision.basis.at)}, by this configuration. `, h("button", { class: "button", onclick: () => turn(true) }, "Evaluate it on the present state"));
     }
     if (!decision.node) return null;
-    if (evaluatesNow) return h("p", { class: "basis" }, h("b", {}, "Evaluated now"), ", as if it had no node yet. ", h("button", { class: "button", onclick: () => turn(false) }, "Show the decision as it was taken"));
+    if (evaluatesNow && decision.basis.canShowTaken) return h("p", { class: "basis" }, h("b", {}, "Evaluated now"), ", as if it had no node yet. ", h("button", { class: "button", onclick: () => turn(false) }, "Show the decision as it was taken"));
     if (taken) return h("p", { class: "basis" }, `It was decided ${moment(taken.at)}, ${taken.attempt > 1 ? `at attempt ${taken.attempt}, ` : ""}${seconds(taken.waited)} after it came: ${taken.feasible} of ${count(taken.evaluated, "node")} took it. `, h("b", {}, "What follows is evaluated now"), ": so many pods were placed then that the points were not kept.");
     return h("p", { class: "basis" }, h("b", {}, "Evaluated now"), ", as if it had no node yet: the decision that was taken is not, or no longer, remembered.");
   }
